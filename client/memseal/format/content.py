@@ -1,0 +1,148 @@
+"""What a log's record carries: chain, flags, meta, columns, signature (vault-format §5)."""
+
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from memseal.errors import FormatError
+from memseal.format import compression, primitives
+from memseal.format.keys import SigningKey
+from memseal.format.values import decode_value, encode_value
+
+SIGNED, MORE, COMPRESSED = 1, 2, 4
+CHAIN_SIZE = 32
+_FIXED = CHAIN_SIZE + 1 + 4
+_SIGN = b"memseal/v1/sign"
+_ITEM_SIZES = {"f2": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Raw values beside the meta: `rows` × `width` of a type (`f2`: float16, little-endian), one row after the other."""
+
+    name: str
+    model: str
+    type: str
+    width: int
+    rows: int
+    content: bytes | memoryview
+
+    def described(self) -> dict[str, Any]:
+        """Return what the meta says of this column."""
+        return {
+            "name": self.name,
+            "model": self.model,
+            "type": self.type,
+            "width": self.width,
+            "rows": self.rows,
+            "bytes": len(self.content),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One record of a log, opened: the chain before it, whether more of its write follows, its meta and columns."""
+
+    chain: bytes
+    more: bool
+    meta: dict[str, Any]
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signature (64 bytes) and the message it is over."""
+
+    signature: bytes
+    message: bytes
+
+
+def chain_start(preamble: bytes) -> bytes:
+    """Return the chain before the first record."""
+    return primitives.sha256(preamble)
+
+
+def chain_next(chain: bytes, record: bytes | memoryview) -> bytes:
+    """Return the chain after a record, given as stored."""
+    return primitives.sha256(chain, record)
+
+
+def encode_content(content: Content, preamble: bytes, index: int, owner: SigningKey) -> bytes:
+    """Return the signed bytes of a content at its place."""
+    meta = content.meta
+    if content.columns:
+        meta = {**meta, "columns": [column.described() for column in content.columns]}
+    packed = encode_value(meta)
+    frame = compression.compress(packed)
+    stored = packed if frame is None else frame
+    flags = SIGNED | (MORE if content.more else 0) | (COMPRESSED if frame is not None else 0)
+    body = b"".join(
+        (
+            content.chain,
+            bytes((flags,)),
+            len(stored).to_bytes(4, "big"),
+            stored,
+            *(column.content for column in content.columns),
+        )
+    )
+    return body + primitives.sign(owner, _message(preamble, index, body))
+
+
+def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Content, Signed | None]:
+    """Return a record's content and its signature, not yet verified; raises `FormatError`."""
+    if len(body) < _FIXED:
+        raise FormatError("record_content", f"record {index} is shorter than its fields")
+    flags = body[CHAIN_SIZE]
+    if flags & ~(SIGNED | MORE | COMPRESSED):
+        raise FormatError(
+            "record_flags", f"record {index} has flags this version does not know: update memseal"
+        )
+    end = len(body) - (primitives.SIGNATURE_SIZE if flags & SIGNED else 0)
+    meta_end = _FIXED + int.from_bytes(body[CHAIN_SIZE + 1 : _FIXED], "big")
+    if meta_end > end:
+        raise FormatError("record_content", f"record {index} is shorter than its fields")
+    stored = body[_FIXED:meta_end]
+    meta = decode_value(compression.decompress(stored) if flags & COMPRESSED else stored)
+    if not isinstance(meta, dict):
+        raise FormatError("msgpack_invalid", f"the meta of record {index} is not a map")
+    columns = _decode_columns(meta.pop("columns", []), body[meta_end:end], index)
+    signed = None
+    if flags & SIGNED:
+        signed = Signed(bytes(body[end:]), _message(preamble, index, bytes(body[:end])))
+    return Content(bytes(body[:CHAIN_SIZE]), bool(flags & MORE), meta, columns), signed
+
+
+def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Column, ...]:
+    """Return the columns of known names and types; the others are skipped by their length."""
+    columns, offset = [], 0
+    if not isinstance(listed, list):
+        raise FormatError("column_length", f"the columns of record {index} are not a list")
+    for entry in listed:
+        if (
+            not isinstance(entry, dict)
+            or not _is_count(size := entry.get("bytes"))
+            or offset + size > len(content)
+        ):
+            raise FormatError("column_length", f"the columns of record {index} do not fit it")
+        if entry.get("name") == "embedding" and entry.get("type") in _ITEM_SIZES:
+            columns.append(_decode_column(entry, content[offset : offset + size], index))
+        offset += size
+    if offset != len(content):
+        raise FormatError("column_length", f"the columns of record {index} do not fill it")
+    return tuple(columns)
+
+
+def _decode_column(entry: dict[str, Any], content: memoryview, index: int) -> Column:
+    model, width, rows = entry.get("model"), entry.get("width"), entry.get("rows")
+    if not isinstance(model, str) or not _is_count(width) or not _is_count(rows):
+        raise FormatError("column_length", f"a column of record {index} is not described")
+    if rows * width * _ITEM_SIZES[entry["type"]] != len(content) or width == 0:
+        raise FormatError("column_length", f"a column of record {index} has the wrong length")
+    return Column("embedding", model, entry["type"], width, rows, content)
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and value >= 0
+
+
+def _message(preamble: bytes, index: int, body: bytes) -> bytes:
+    return _SIGN + preamble + index.to_bytes(4, "big") + body

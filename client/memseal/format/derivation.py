@@ -1,0 +1,62 @@
+"""Which key is derived from which (vault-format §6)."""
+
+from memseal.format.keys import KitSecret, LocalKey, RecordKey, SigningKey, StretchedPassphrase, VaultKey
+from memseal.format.primitives import Cost, derive
+
+
+def epoch_signing_key(vault_key: VaultKey, vault_id: bytes, epoch: int) -> SigningKey:
+    """Return the private epoch key."""
+    return SigningKey(derive(vault_key.reveal(), b"", "memseal/v1/epoch", vault_id, epoch.to_bytes(4, "big")))
+
+
+def log_key(vault_key: VaultKey, vault_id: bytes, stream_id: bytes) -> RecordKey:
+    """Return what seals the records of one log."""
+    return RecordKey(derive(vault_key.reveal(), b"", "memseal/v1/log", vault_id, stream_id))
+
+
+def secrets_key(vault_key: VaultKey, vault_id: bytes, version: int) -> RecordKey:
+    """Return what seals a keyring version's secrets."""
+    return RecordKey(
+        derive(vault_key.reveal(), b"", "memseal/v1/keyring-secrets", vault_id, version.to_bytes(8, "big"))
+    )
+
+
+def device_slot_key(
+    stretched: StretchedPassphrase, salt: bytes, vault_id: bytes, device_id: bytes, cost: Cost
+) -> RecordKey:
+    """Return what seals a key set in the device file."""
+    return RecordKey(
+        derive(stretched.reveal(), salt, "memseal/v1/device", vault_id, device_id, cost.to_bytes())
+    )
+
+
+def marks_key(local_key: LocalKey, vault_id: bytes, device_id: bytes) -> RecordKey:
+    """Return what seals the device file's marks."""
+    return RecordKey(derive(local_key.reveal(), b"", "memseal/v1/marks", vault_id, device_id))
+
+
+def cache_key(local_key: LocalKey, vault_id: bytes, device_id: bytes, nonce: bytes) -> RecordKey:
+    """Return what seals one cache file."""
+    return RecordKey(derive(local_key.reveal(), b"", "memseal/v1/cache", vault_id, device_id, nonce))
+
+
+def kit_slot_key(
+    stretched: StretchedPassphrase,
+    secret: KitSecret,
+    salt: bytes,
+    vault_id: bytes,
+    generation: int,
+    cost: Cost,
+) -> RecordKey:
+    """Return what seals the kit's slot: it takes the passphrase and the kit."""
+    ikm = stretched.reveal() + secret.reveal()
+    return RecordKey(
+        derive(ikm, salt, "memseal/v1/kit-slot", vault_id, generation.to_bytes(4, "big"), cost.to_bytes())
+    )
+
+
+def kit_request_key(secret: KitSecret, vault_id: bytes, generation: int) -> SigningKey:
+    """Return the key that may read the keyring from a server."""
+    return SigningKey(
+        derive(secret.reveal(), b"", "memseal/v1/kit-request", vault_id, generation.to_bytes(4, "big"))
+    )

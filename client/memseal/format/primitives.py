@@ -1,0 +1,223 @@
+"""The crypto recipes of vault-format §2, and the only importer of the crypto libraries.
+
+Salts and nonces are drawn inside the sealing and wrapping recipes, so that no caller can repeat one.
+"""
+
+import hashlib
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import argon2.low_level
+from cryptography.cobblestone import Cobblestone256Decryptor, Cobblestone256Encryptor
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import mlkem, x25519
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.hpke import (
+    AEAD,
+    KDF,
+    KEM,
+    MLKEM768X25519PrivateKey,
+    MLKEM768X25519PublicKey,
+    Suite,
+)
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from memseal.errors import FormatError, PassphraseEmpty
+from memseal.format.keys import Key, SigningKey, StretchedPassphrase, WrappingKey
+
+CHUNK = 16384  # c2sp.org/chunked-encryption: plaintext bytes a chunk
+CHUNK_TAG = 16
+SEAL_HEADER = 56  # 24 bytes salt ‖ 32 bytes key commitment
+SIGNATURE_SIZE = 64
+WRAPPED_SIZE = 1120 + 32 + 16  # HPKE enc ‖ a 32-byte key ‖ AES-GCM tag
+PUBLIC_WRAP_SIZE = 1216
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class NotAuthentic(Exception):
+    """Sealed, wrapped or signed bytes are not what the key and place say."""
+
+
+# ── sealing ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sealed_size(plaintext_size: int) -> int:
+    """Return how many bytes sealing makes of `plaintext_size` bytes."""
+    return plaintext_size + SEAL_HEADER + CHUNK_TAG * (plaintext_size // CHUNK + 1)
+
+
+def seal(key: Key, context: bytes, plaintext: Buffer) -> bytes:
+    """Return the plaintext sealed under the key and bound to the context (Cobblestone-256)."""
+    encryptor = Cobblestone256Encryptor(key.reveal(), context)
+    return encryptor.update(plaintext) + encryptor.finalize()
+
+
+def open_sealed(key: Key, context: bytes, sealed: Buffer) -> bytes:
+    """Return the plaintext; `NotAuthentic` if key, context or any byte differs."""
+    decryptor = Cobblestone256Decryptor(key.reveal(), context)
+    try:
+        # Chunks come out verified one by one, but only finalize() knows that none was cut off.
+        plaintext = decryptor.update(sealed)
+        return plaintext + decryptor.finalize()
+    except (InvalidTag, ValueError) as error:
+        raise NotAuthentic from error
+
+
+def open_sealed_into(key: Key, context: bytes, sealed: Buffer, target: memoryview) -> int:
+    """Open into a buffer of at least the sealed size and return the plaintext's size."""
+    decryptor = Cobblestone256Decryptor(key.reveal(), context)
+    try:
+        size = decryptor.update_into(sealed, target)
+        rest = decryptor.finalize()
+    except (InvalidTag, ValueError) as error:
+        raise NotAuthentic from error
+    target[size : size + len(rest)] = rest
+    return size + len(rest)
+
+
+# ── derivation ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def derive(ikm: bytes, salt: bytes, label: str, *parts: bytes) -> bytes:
+    """Return 32 bytes of HKDF-SHA-512; label and parts are bound with their lengths."""
+    info = b"".join(len(part).to_bytes(4, "big") + part for part in (label.encode(), *parts))
+    return HKDF(algorithm=hashes.SHA512(), length=32, salt=salt, info=info).derive(ikm)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one Argon2id derivation costs: memory in KiB, passes, lanes."""
+
+    memory: int
+    passes: int
+    lanes: int
+
+    def to_bytes(self) -> bytes:
+        """Return the cost as bound into what is derived."""
+        return b"".join(value.to_bytes(4, "big") for value in (self.memory, self.passes, self.lanes))
+
+
+STANDARD_COST = Cost(memory=65536, passes=3, lanes=4)
+CEILING_COST = Cost(memory=1048576, passes=10, lanes=16)
+
+
+def check_cost(cost: Cost) -> None:
+    """Refuse a cost under the floor or over the ceiling, before anything is derived."""
+    if cost.memory < STANDARD_COST.memory or cost.passes < STANDARD_COST.passes or cost.lanes < 1:
+        raise FormatError(
+            "kdf_floor", "the passphrase protection is cheaper than the format allows: do not trust this file"
+        )
+    if (
+        cost.memory > CEILING_COST.memory
+        or cost.passes > CEILING_COST.passes
+        or cost.lanes > CEILING_COST.lanes
+    ):
+        raise FormatError("kdf_ceiling", "the passphrase protection costs more than the format allows")
+
+
+def check_passphrase(passphrase: str) -> None:
+    """Refuse a passphrase that nobody should set."""
+    if not passphrase.strip():
+        raise PassphraseEmpty("the passphrase is empty: choose one that only you know")
+
+
+def stretch(passphrase: str, salt: bytes, cost: Cost) -> StretchedPassphrase:
+    """Return what Argon2id makes of a passphrase; refuses costs outside the format's bounds."""
+    check_cost(cost)
+    try:
+        secret = unicodedata.normalize("NFC", passphrase).encode()
+    except UnicodeEncodeError:
+        raise ValueError("the passphrase is not valid Unicode text") from None
+    return StretchedPassphrase(
+        argon2.low_level.hash_secret_raw(
+            secret,
+            salt,
+            time_cost=cost.passes,
+            memory_cost=cost.memory,
+            parallelism=cost.lanes,
+            hash_len=32,
+            type=argon2.low_level.Type.ID,
+            version=0x13,
+        )
+    )
+
+
+# ── hashing ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sha256(*pieces: Buffer) -> bytes:
+    """Return the SHA-256 of the pieces, joined."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.digest()
+
+
+# ── signing ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def public_signing_key(key: SigningKey) -> bytes:
+    """Return the public half, 32 bytes."""
+    return Ed25519PrivateKey.from_private_bytes(key.reveal()).public_key().public_bytes_raw()
+
+
+def sign(key: SigningKey, message: bytes) -> bytes:
+    """Return the Ed25519 signature, 64 bytes."""
+    return Ed25519PrivateKey.from_private_bytes(key.reveal()).sign(message)
+
+
+def verify(public_key: bytes, signature: bytes, message: bytes) -> None:
+    """Raise `NotAuthentic` unless the signature is the key owner's over the message."""
+    try:
+        _public_key(public_key).verify(signature, message)
+    except (InvalidSignature, ValueError) as error:
+        raise NotAuthentic from error
+
+
+@lru_cache(maxsize=64)
+def _public_key(public_key: bytes) -> Ed25519PublicKey:
+    return Ed25519PublicKey.from_public_bytes(public_key)
+
+
+# ── wrapping ────────────────────────────────────────────────────────────────────────────────────────
+
+_SUITE = Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
+
+
+def public_wrapping_key(key: WrappingKey) -> bytes:
+    """Return the public half, 1,216 bytes: ML-KEM-768 ‖ X25519."""
+    mlkem_key, x25519_key = _expand(key)
+    return mlkem_key.public_key().public_bytes_raw() + x25519_key.public_key().public_bytes_raw()
+
+
+def wrap(public_key: bytes, info: bytes, content: bytes) -> bytes:
+    """Return `enc ‖ ciphertext` of an HPKE base-mode message to the key's owner."""
+    try:
+        recipient = MLKEM768X25519PublicKey(
+            mlkem.MLKEM768PublicKey.from_public_bytes(public_key[:1184]),
+            x25519.X25519PublicKey.from_public_bytes(public_key[1184:]),
+        )
+        return _SUITE.encrypt(content, recipient, info)
+    except ValueError as error:
+        raise NotAuthentic from error
+
+
+def unwrap(key: WrappingKey, info: bytes, wrapped: bytes) -> bytes:
+    """Return the content; `NotAuthentic` if key, info or any byte differs."""
+    try:
+        return _SUITE.decrypt(wrapped, MLKEM768X25519PrivateKey(*_expand(key)), info)
+    except (InvalidTag, ValueError) as error:
+        raise NotAuthentic from error
+
+
+def _expand(key: WrappingKey) -> tuple[mlkem.MLKEM768PrivateKey, x25519.X25519PrivateKey]:
+    # X-Wing's expandDecapsulationKey (draft-connolly-cfrg-xwing-kem, section 5.2).
+    expanded = hashlib.shake_256(key.reveal()).digest(96)
+    return (
+        mlkem.MLKEM768PrivateKey.from_seed_bytes(expanded[:64]),
+        x25519.X25519PrivateKey.from_private_bytes(expanded[64:]),
+    )

@@ -1,0 +1,1 @@
+"""What a memory is and how it changes: values and rules, no I/O."""

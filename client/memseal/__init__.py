@@ -1,3 +1,28 @@
-"""memseal: memory for AI apps that belongs to the user."""
+"""memseal: memory for AI apps that belongs to its user."""
+
+from memseal.embedding import Embedder, MiniLmEmbedder, OllamaEmbedder, OpenAIEmbedder
+from memseal.errors import Finding, MemsealError
+from memseal.memory.memory import KINDS, Memory, State
+from memseal.vault.searching import Hit
+from memseal.vault.status import Status
+from memseal.vault.syncing import SyncReport
+from memseal.vault.vault import Vault
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "KINDS",
+    "Embedder",
+    "Finding",
+    "Hit",
+    "Memory",
+    "MemsealError",
+    "MiniLmEmbedder",
+    "OllamaEmbedder",
+    "OpenAIEmbedder",
+    "State",
+    "Status",
+    "SyncReport",
+    "Vault",
+    "__version__",
+]

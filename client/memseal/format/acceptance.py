@@ -57,9 +57,7 @@ def _check_first(candidate: KeyringVersion) -> None:
 
 def _check_epoch(old: PublicSection, new: PublicSection) -> None:
     same = (new.epoch, new.epoch_since, new.epoch_key) == (old.epoch, old.epoch_since, old.epoch_key)
-    next_one = (
-        new.epoch == old.epoch + 1 and new.epoch_since == new.version and new.epoch_key != old.epoch_key
-    )
+    next_one = new.epoch == old.epoch + 1 and new.epoch_since == new.version and new.epoch_key != old.epoch_key
     _require(same or next_one, "keyring_epoch", "its epoch does not follow")
 
 
@@ -70,27 +68,17 @@ def _check_devices(old: PublicSection, new: PublicSection) -> None:
         ends_now = before.ended is None and after.ended is not None and after.ended.version == new.version
         unchanged = after == before or (ends_now and replace(after, ended=None) == before)
         _require(unchanged, "keyring_devices", "an entry was changed")
-    freed = {
-        after.id
-        for before, after in zip(old.devices, kept, strict=True)
-        if before.ended is None and after.ended
-    }
+    freed = {after.id for before, after in zip(old.devices, kept, strict=True) if before.ended is None and after.ended}
     listed = {entry.id for entry in old.devices}
     for entry in added:
-        good = (
-            entry.ended is None
-            and entry.since == new.version
-            and (entry.id not in listed or entry.id in freed)
-        )
+        good = entry.ended is None and entry.since == new.version and (entry.id not in listed or entry.id in freed)
         _require(good, "keyring_devices", "an entry was added that may not be")
     _require(bool(new.active()), "keyring_devices", "no device is left")
 
 
 def _check_kits(old: PublicSection, new: PublicSection) -> None:
     kit_changed = new.kit != old.kit
-    _require(
-        not kit_changed or _renewed(old.kit, new.kit, new.version), "keyring_kit", "the kit does not follow"
-    )
+    _require(not kit_changed or _renewed(old.kit, new.kit, new.version), "keyring_kit", "the kit does not follow")
     if new.recovery != old.recovery:
         _require(
             new.recovery is not None and _renewed(old.recovery, new.recovery, new.version),
@@ -116,13 +104,9 @@ def _renewed(old: KitEntry | None, new: KitEntry, version: int) -> bool:
 
 
 def _check_epoch_needed(old: PublicSection, new: PublicSection) -> None:
-    ended = len([entry for entry in new.devices if entry.ended]) != len(
-        [entry for entry in old.devices if entry.ended]
-    )
+    ended = len([entry for entry in new.devices if entry.ended]) != len([entry for entry in old.devices if entry.ended])
     changed = ended or new.kit != old.kit or new.recovery != old.recovery
-    _require(
-        not changed or new.epoch == old.epoch + 1, "keyring_epoch_needed", "it changes keys but not the epoch"
-    )
+    _require(not changed or new.epoch == old.epoch + 1, "keyring_epoch_needed", "it changes keys but not the epoch")
 
 
 def _check_signatures(old: PublicSection | None, candidate: KeyringVersion) -> None:
@@ -137,9 +121,7 @@ def _check_signatures(old: PublicSection | None, candidate: KeyringVersion) -> N
         "keyring_signature",
         "a stranger signed it",
     )
-    _require(
-        added | {base.epoch_key, new.epoch_key} <= signers, "keyring_signature", "a signature is missing"
-    )
+    _require(added | {base.epoch_key, new.epoch_key} <= signers, "keyring_signature", "a signature is missing")
     if old is not None:
         _require(
             bool(signers & active) or is_join(old, new),
@@ -158,7 +140,6 @@ def is_join(old: PublicSection, new: PublicSection) -> bool:
     """Return whether nothing differs but one added entry with a new id."""
     added: tuple[DeviceEntry, ...] = new.devices[len(old.devices) :]
     only_added = (
-        replace(new, version=old.version, previous=old.previous, devices=new.devices[: len(old.devices)])
-        == old
+        replace(new, version=old.version, previous=old.previous, devices=new.devices[: len(old.devices)]) == old
     )
     return only_added and len(added) == 1 and added[0].id not in {entry.id for entry in old.devices}

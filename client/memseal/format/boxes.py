@@ -80,16 +80,12 @@ def public_part_hash(vault_id: bytes, public: PublicSection) -> bytes:
 def seal_slot(key: RecordKey, vault_id: bytes, generation: int, salt: bytes, content: KitSlotContent) -> Slot:
     """Return the kit's slot."""
     value = {"seed": content.seed.reveal(), "version": content.version, "public": content.public}
-    return Slot(
-        generation, salt, primitives.seal(key, _slot_context(vault_id, generation), encode_value(value))
-    )
+    return Slot(generation, salt, primitives.seal(key, _slot_context(vault_id, generation), encode_value(value)))
 
 
 def _wrap_all(vault_id: bytes, public: PublicSection, vault_key: VaultKey) -> dict[bytes, bytes]:
     owners = [(entry.id, entry.sign, entry.wrap) for entry in public.active()]
-    owners += [
-        (_NO_DEVICE, kit.request, kit.wrap) for kit in (public.kit, public.recovery) if kit is not None
-    ]
+    owners += [(_NO_DEVICE, kit.request, kit.wrap) for kit in (public.kit, public.recovery) if kit is not None]
     return {
         wrap: primitives.wrap(wrap, _info(vault_id, public, owner, sign, wrap), vault_key.reveal())
         for owner, sign, wrap in owners
@@ -122,9 +118,7 @@ def open_device_box(version: KeyringVersion, wrapping_key: WrappingKey, signing_
     """Return the vault key of the version's epoch from this device's box."""
     entry = version.public.entry_of(signing_public)
     if entry is None or entry.ended is not None:
-        raise BoxMissing(
-            "the newest keyring version does not list this device: join again with the emergency kit"
-        )
+        raise BoxMissing("the newest keyring version does not list this device: join again with the emergency kit")
     return _open_box(version, wrapping_key, entry.id, entry.sign)
 
 
@@ -139,18 +133,14 @@ def _open_box(version: KeyringVersion, key: WrappingKey, owner: bytes, sign: byt
     if wrapped is None:
         raise BoxMissing("the keyring version has no box for these keys")
     try:
-        vault_key = VaultKey(
-            primitives.unwrap(key, _info(version.vault_id, public, owner, sign, wrap), wrapped)
-        )
+        vault_key = VaultKey(primitives.unwrap(key, _info(version.vault_id, public, owner, sign, wrap), wrapped))
     except primitives.NotAuthentic:
         raise FormatError(
             "box_sealed", "a box of the keyring does not open: the version is forged or damaged"
         ) from None
     epoch_key = epoch_signing_key(vault_key, version.vault_id, public.epoch)
     if primitives.public_signing_key(epoch_key) != public.epoch_key:
-        raise FormatError(
-            "epoch_key_mismatch", "a box holds a key that is not the epoch's: the version is forged"
-        )
+        raise FormatError("epoch_key_mismatch", "a box holds a key that is not the epoch's: the version is forged")
     return vault_key
 
 
@@ -185,9 +175,7 @@ def open_slot(version: KeyringVersion, stretched: StretchedPassphrase, secret: K
             "kit and passphrase do not open this vault: one is wrong, or the kit was replaced by a newer one"
         ) from None
     fields = Fields(decode_value(content), "keyring_malformed", "slot")
-    return KitSlotContent(
-        WrappingKey(fields.size("seed", 32)), fields.count("version", 1), fields.size("public", 32)
-    )
+    return KitSlotContent(WrappingKey(fields.size("seed", 32)), fields.count("version", 1), fields.size("public", 32))
 
 
 def slot_cost(version: KeyringVersion) -> tuple[bytes, Cost]:

@@ -93,9 +93,7 @@ def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Conte
         raise FormatError("record_content", f"record {index} is shorter than its fields")
     flags = body[CHAIN_SIZE]
     if flags & ~(SIGNED | MORE | COMPRESSED):
-        raise FormatError(
-            "record_flags", f"record {index} has flags this version does not know: update memseal"
-        )
+        raise FormatError("record_flags", f"record {index} has flags this version does not know: update memseal")
     end = len(body) - (primitives.SIGNATURE_SIZE if flags & SIGNED else 0)
     meta_end = _FIXED + int.from_bytes(body[CHAIN_SIZE + 1 : _FIXED], "big")
     if meta_end > end:
@@ -117,11 +115,7 @@ def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Colum
     if not isinstance(listed, list):
         raise FormatError("column_length", f"the columns of record {index} are not a list")
     for entry in listed:
-        if (
-            not isinstance(entry, dict)
-            or not _is_count(size := entry.get("bytes"))
-            or offset + size > len(content)
-        ):
+        if not isinstance(entry, dict) or not _is_count(size := entry.get("bytes")) or offset + size > len(content):
             raise FormatError("column_length", f"the columns of record {index} do not fit it")
         if entry.get("name") == "embedding" and entry.get("type") in _ITEM_SIZES:
             columns.append(_decode_column(entry, content[offset : offset + size], index))

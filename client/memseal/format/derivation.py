@@ -25,9 +25,7 @@ def device_slot_key(
     stretched: StretchedPassphrase, salt: bytes, vault_id: bytes, device_id: bytes, cost: Cost
 ) -> RecordKey:
     """Return what seals a key set in the device file."""
-    return RecordKey(
-        derive(stretched.reveal(), salt, "memseal/v1/device", vault_id, device_id, cost.to_bytes())
-    )
+    return RecordKey(derive(stretched.reveal(), salt, "memseal/v1/device", vault_id, device_id, cost.to_bytes()))
 
 
 def marks_key(local_key: LocalKey, vault_id: bytes, device_id: bytes) -> RecordKey:
@@ -50,13 +48,9 @@ def kit_slot_key(
 ) -> RecordKey:
     """Return what seals the kit's slot: it takes the passphrase and the kit."""
     ikm = stretched.reveal() + secret.reveal()
-    return RecordKey(
-        derive(ikm, salt, "memseal/v1/kit-slot", vault_id, generation.to_bytes(4, "big"), cost.to_bytes())
-    )
+    return RecordKey(derive(ikm, salt, "memseal/v1/kit-slot", vault_id, generation.to_bytes(4, "big"), cost.to_bytes()))
 
 
 def kit_request_key(secret: KitSecret, vault_id: bytes, generation: int) -> SigningKey:
     """Return the key that may read the keyring from a server."""
-    return SigningKey(
-        derive(secret.reveal(), b"", "memseal/v1/kit-request", vault_id, generation.to_bytes(4, "big"))
-    )
+    return SigningKey(derive(secret.reveal(), b"", "memseal/v1/kit-request", vault_id, generation.to_bytes(4, "big")))

@@ -53,9 +53,7 @@ class DeviceFile:
 
     def to_bytes(self) -> bytes:
         """Return the whole file."""
-        listed = [
-            {"state": slot.state, "salt": slot.salt, "cost": encode_cost(slot.cost)} for slot in self.slots
-        ]
+        listed = [{"state": slot.state, "salt": slot.salt, "cost": encode_cost(slot.cost)} for slot in self.slots]
         bodies = [encode_value({"slots": listed}), *(slot.body for slot in self.slots), self.marks]
         return self.preamble + b"".join(frame(index, body) for index, body in enumerate(bodies))
 
@@ -70,16 +68,13 @@ def decode_device_file(content: bytes) -> DeviceFile:
     try:
         preamble = decode_preamble(content, Kind.DEVICE)
         bodies = [content[place.offset + HEADER_SIZE : place.end] for place in places(memoryview(content))]
-        if (
-            content[:PREAMBLE_SIZE] != device_preamble(preamble.vault_id, preamble.stream_id)
-            or len(bodies) < 3
-        ):
+        if content[:PREAMBLE_SIZE] != device_preamble(preamble.vault_id, preamble.stream_id) or len(bodies) < 3:
             raise FormatError("record_content", "records are missing")
         fields = Fields(decode_value(bodies[0]), "record_content", "device file")
         listed = [Fields(value, "record_content", "slot") for value in fields.array("slots")]
-        if [slot.text("state") for slot in listed] not in (["current"], ["current", "pending"]) or len(
-            bodies
-        ) != len(listed) + 2:
+        if [slot.text("state") for slot in listed] not in (["current"], ["current", "pending"]) or len(bodies) != len(
+            listed
+        ) + 2:
             raise FormatError("record_content", "its slots are not what they must be")
         slots = tuple(
             DeviceSlot(
@@ -93,9 +88,7 @@ def decode_device_file(content: bytes) -> DeviceFile:
     except FormatError as error:
         if error.code in ("version_unknown", "suite_unknown", "kdf_unknown"):
             raise
-        raise DeviceFileDamaged(
-            f"device.mseal is damaged ({error.code}): join again with the emergency kit"
-        ) from error
+        raise DeviceFileDamaged(f"device.mseal is damaged ({error.code}): join again with the emergency kit") from error
     for slot in slots:
         check_cost(slot.cost)
     return DeviceFile(preamble.vault_id, preamble.stream_id, slots, bodies[-1])
@@ -131,9 +124,7 @@ def open_key_set(file: DeviceFile, slot: DeviceSlot, stretch: Stretch) -> KeySet
     except FormatError as error:
         if error.code == "record_sealed":
             return None
-        raise DeviceFileDamaged(
-            f"device.mseal is damaged ({error.code}): join again with the emergency kit"
-        ) from error
+        raise DeviceFileDamaged(f"device.mseal is damaged ({error.code}): join again with the emergency kit") from error
     before = fields.get("local_before")
     return KeySet(
         SigningKey(fields.size("sign", 32)),
@@ -147,9 +138,7 @@ def seal_marks(
     file_id: tuple[bytes, bytes], slots: Sequence[DeviceSlot], local: LocalKey, marks: dict[str, Any]
 ) -> bytes:
     """Return the stored body of the marks record that comes after these slots."""
-    record = seal_record(
-        marks_key(local, *file_id), device_preamble(*file_id), len(slots) + 1, encode_value(marks)
-    )
+    record = seal_record(marks_key(local, *file_id), device_preamble(*file_id), len(slots) + 1, encode_value(marks))
     return record[HEADER_SIZE:]
 
 

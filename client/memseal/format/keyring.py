@@ -14,9 +14,7 @@ from memseal.format.values import decode_value, encode_value
 
 VERSION_LIMIT = 4 << 20
 DEVICES_LIMIT = 1024
-_FIELDS = frozenset(
-    "version previous epoch epoch_since epoch_key devices kit recovery passphrase_since floor".split()
-)
+_FIELDS = frozenset("version previous epoch epoch_since epoch_key devices kit recovery passphrase_since floor".split())
 
 
 @dataclass(frozen=True)
@@ -129,9 +127,7 @@ def signed_message(digest: bytes) -> bytes:
 
 def version_preamble(vault_id: bytes, epoch: int, version: int) -> bytes:
     """Return the preamble of a version."""
-    return Preamble(
-        Kind.KEYRING, epoch, vault_id, bytes(8) + version.to_bytes(8, "big"), bytes(12)
-    ).to_bytes()
+    return Preamble(Kind.KEYRING, epoch, vault_id, bytes(8) + version.to_bytes(8, "big"), bytes(12)).to_bytes()
 
 
 # ── decoding ────────────────────────────────────────────────────────────────────────────────────────
@@ -281,9 +277,7 @@ def _fields(body: bytes, name: str) -> Fields:
 
 def encode_open_part(vault_id: bytes, public: PublicSection) -> bytes:
     """Return the preamble and record 0."""
-    return version_preamble(vault_id, public.epoch, public.version) + frame(
-        0, encode_value(_public_value(public))
-    )
+    return version_preamble(vault_id, public.epoch, public.version) + frame(0, encode_value(_public_value(public)))
 
 
 def encode_approval(sealed_digest: bytes, signatures: list[tuple[bytes, bytes]]) -> bytes:
@@ -322,9 +316,7 @@ def _public_value(public: PublicSection) -> dict[str, Any]:
 def _entry_value(entry: DeviceEntry) -> dict[str, Any]:
     ended = None
     if entry.ended is not None:
-        streams = [
-            [stream, end.records, end.chain, end.length] for stream, end in entry.ended.streams.items()
-        ]
+        streams = [[stream, end.records, end.chain, end.length] for stream, end in entry.ended.streams.items()]
         ended = {"version": entry.ended.version, "streams": streams}
     return {"id": entry.id, "sign": entry.sign, "wrap": entry.wrap, "since": entry.since, "ended": ended}
 

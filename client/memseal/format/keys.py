@@ -26,11 +26,17 @@ class Key:
 
     def __eq__(self, other: object) -> bool:
         """Compare in constant time; keys of two types are never equal."""
-        return type(self) is type(other) and hmac.compare_digest(self._material, other._material)
+        if not isinstance(other, Key) or type(self) is not type(other):
+            return False
+        return hmac.compare_digest(self._material, other._material)
 
     def __hash__(self) -> NoReturn:
         """Refuse: a hash would be a trace of the key."""
         raise TypeError("keys are not hashable")
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be pickled or copied."""
+        raise TypeError("keys are not copied")
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied."""

@@ -53,9 +53,7 @@ def parse_kit(text: str) -> Kit:
     try:
         content = base64.b32decode(body.translate(_DECODE) + "=" * (-len(body) % 8))
     except ValueError:
-        raise KitMalformed(
-            "the emergency kit has a wrong letter or length: compare it with the sheet"
-        ) from None
+        raise KitMalformed("the emergency kit has a wrong letter or length: compare it with the sheet") from None
     if len(content) < _FIXED + _CHECK or content[-_CHECK:] != _check(content[:-_CHECK]):
         raise KitMalformed("the emergency kit was mistyped: compare it with the sheet, letter by letter")
     if content[0] != 1:

@@ -1,6 +1,6 @@
 """Read and extend one log: framing, chain, signatures, trust (vault-format §4 and §5)."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from memseal.errors import Finding, FormatError
@@ -8,9 +8,7 @@ from memseal.format import primitives
 from memseal.format.content import Content, Signed, chain_next, chain_start, decode_content, encode_content
 from memseal.format.keys import RecordKey, SigningKey
 from memseal.format.preamble import PREAMBLE_SIZE
-from memseal.format.records import Gap, Place, open_record, scan, seal_record
-
-Mapper = Callable[[Callable[[Place], "Opened | Finding"], Iterable[Place]], Iterator["Opened | Finding"]]
+from memseal.format.records import HEADER_SIZE, Gap, Place, open_record, scan, seal_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +31,12 @@ class Opened:
 
 @dataclass(slots=True)
 class Reading:
-    """What was found in a log: trusted records in order, findings, and where the good part ends."""
+    """What was found in a log: trusted records in order, those that wait for a signature, findings, and the end."""
 
-    trusted: list[Opened] = field(default_factory=list)
-    waiting: list[Opened] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    end: End = field(default_factory=lambda: End(0, 0, b""))
+    end: End
+    trusted: list[Opened] = field(default_factory=list[Opened])
+    waiting: list[Opened] = field(default_factory=list[Opened])
+    findings: list[Finding] = field(default_factory=list[Finding])
     torn: int = 0
     """Bytes after `end` that are an incomplete record."""
     damaged_end: bool = False
@@ -60,64 +58,56 @@ class LogReader:
         self._key = key
         self._owner = owner
 
-    def read(
-        self, content: memoryview, start: End, verified: End | None = None, mapper: Mapper = map
-    ) -> Reading:
-        """Read what follows `start`; records up to `verified` need no signature if the chain there is the same."""
-        reading = Reading(end=start)
-        found = list(scan(content, start.length, start.records))
-        opened = dict(
-            zip(
-                self._indexes(found),
-                mapper(lambda place: self._open(content, place), _places(found)),
-                strict=True,
-            )
-        )
-        runs, chain = [_Run(start.chain)], start.chain
-        for piece in found:
+    def read(self, content: memoryview, start: End, verified: End | None = None) -> Reading:
+        """Read `content`, the stored bytes from `start` on; records up to `verified` need no signature if the chain
+        there is the same. Places are relative to `start`.
+        """
+        reading = Reading(start)
+        runs = [_Run(start.chain)]
+        for piece in scan(content, 0, start.records):
             if isinstance(piece, Gap):
-                self._note_gap(reading, piece, len(content))
-                chain = b""
-                continue
-            record = opened[piece.index]
-            if isinstance(record, Finding):
-                reading.findings.append(record)
-                reading.damaged_end = True
+                self._note_gap(reading, piece, len(content), start.length)
+                runs.append(_Run(b""))
             else:
-                if record.content.chain != chain:
-                    if chain and not reading.damaged_end:
-                        reading.findings.append(
-                            self._finding("chain_broken", piece.index, "the records before it differ")
-                        )
-                    runs.append(_Run(record.content.chain))
-                    chain = record.content.chain
-                runs[-1].records.append(record)
-                reading.damaged_end = False
-            chain = chain_next(chain, content[piece.offset : piece.end]) if chain else b""
-            runs[-1].ends.append(End(piece.end, piece.index + 1, chain))
-            reading.end = runs[-1].ends[-1]
+                self._take(reading, runs, piece, content, start.length)
         for run in runs:
             self._trust(reading, run, verified, last=run is runs[-1] and not reading.damaged_end)
         return reading
 
-    def _open(self, content: memoryview, place: Place) -> Opened | Finding:
-        body = content[place.offset + 12 : place.end]
-        try:
-            return Opened(
-                place,
-                *decode_content(
-                    open_record(self._key, self._preamble, place.index, body), self._preamble, place.index
-                ),
-            )
-        except FormatError as error:
-            return Finding(error.code, f"{self._name}#{place.index}", str(error))
+    def _take(self, reading: Reading, runs: "list[_Run]", place: Place, content: memoryview, base: int) -> None:
+        """Open a record and add it to the run it continues, or begin a new run where the chain does not hold."""
+        record = self._open(content, place)
+        if isinstance(record, Finding):
+            reading.findings.append(record)
+            reading.damaged_end = True
+        else:
+            if record.content.chain != runs[-1].chain:
+                if runs[-1].chain and not reading.damaged_end:
+                    detail = "the records before it are not those it was written after"
+                    reading.findings.append(self._finding("chain_broken", place.index, detail))
+                runs.append(_Run(record.content.chain))
+            runs[-1].records.append(record)
+            reading.damaged_end = False
+        run = runs[-1]
+        if run.chain:
+            run.chain = chain_next(run.chain, content[place.offset : place.end])
+        reading.end = End(base + place.end, place.index + 1, run.chain)
+        run.ends.append(reading.end)
 
-    def _note_gap(self, reading: Reading, gap: Gap, size: int) -> None:
+    def _open(self, content: memoryview, place: Place) -> Opened | Finding:
+        index = place.index
+        try:
+            body = open_record(self._key, self._preamble, index, content[place.offset + HEADER_SIZE : place.end])
+            return Opened(place, *decode_content(body, self._preamble, index))
+        except FormatError as error:
+            return self._finding(error.code, index, str(error))
+
+    def _note_gap(self, reading: Reading, gap: Gap, size: int, base: int) -> None:
         if gap.code == "record_torn" and gap.end == size:
             reading.torn = gap.end - gap.offset
         else:
             reading.damaged_end = True
-        detail = f"{gap.end - gap.offset} bytes at offset {gap.offset} cannot be read"
+        detail = f"{gap.end - gap.offset} bytes at offset {base + gap.offset} cannot be read"
         reading.findings.append(self._finding(gap.code, gap.index, detail))
 
     def _trust(self, reading: Reading, run: "_Run", verified: End | None, last: bool) -> None:
@@ -125,52 +115,43 @@ class LogReader:
         trusted = run.verified_before(verified)
         for number in range(len(run.records) - 1, trusted - 1, -1):
             signed = run.records[number].signed
-            if signed is None:
-                continue
-            try:
-                primitives.verify(self._owner, signed.signature, signed.message)
-            except primitives.NotAuthentic:
+            if signed is not None and self._verify(signed):
+                trusted = number + 1
+                break
+            if signed is not None:
                 index = run.records[number].place.index
-                reading.findings.append(
-                    self._finding("signature_invalid", index, "not signed by the stream's owner")
-                )
-                continue
-            trusted = number + 1
-            break
+                reading.findings.append(self._finding("signature_invalid", index, "not signed by the stream's owner"))
         reading.trusted.extend(run.records[:trusted])
         for record in run.records[trusted:]:
             if last:
                 reading.waiting.append(record)
             else:
-                reading.findings.append(
-                    self._finding("signature_absent", record.place.index, "no signature covers it")
-                )
+                reading.findings.append(self._finding("signature_absent", record.place.index, "no signature covers it"))
+
+    def _verify(self, signed: Signed) -> bool:
+        try:
+            primitives.verify(self._owner, signed.signature, signed.message)
+        except primitives.NotAuthentic:
+            return False
+        return True
 
     def _finding(self, code: str, index: int, detail: str) -> Finding:
         return Finding(code, f"{self._name}#{index}", detail)
 
-    @staticmethod
-    def _indexes(found: Iterable[Place | Gap]) -> list[int]:
-        return [place.index for place in _places(found)]
-
 
 @dataclass(slots=True)
 class _Run:
-    """Records in a row whose chains hold."""
+    """Records in a row whose chains hold; `chain` is the one after the last, empty where it is not known."""
 
     chain: bytes
-    records: list[Opened] = field(default_factory=list)
-    ends: list[End] = field(default_factory=list)
+    records: list[Opened] = field(default_factory=list[Opened])
+    ends: list[End] = field(default_factory=list[End])
 
     def verified_before(self, verified: End | None) -> int:
         """Return how many of the run's records an earlier verification covers: the chain at its end must be the same."""
         if verified is None or verified not in self.ends:
             return 0
-        return sum(record.place.end <= verified.length for record in self.records)
-
-
-def _places(found: Iterable[Place | Gap]) -> list[Place]:
-    return [piece for piece in found if isinstance(piece, Place)]
+        return sum(record.place.index < verified.records for record in self.records)
 
 
 class LogWriter:

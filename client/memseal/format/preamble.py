@@ -67,9 +67,7 @@ def decode_preamble(content: bytes | memoryview, kind: Kind, vault_id: bytes | N
     if head[9] != SUITE:
         raise FormatError("suite_unknown", f"made with cipher suite {head[9]}: update memseal to open it")
     if head[10] != kind:
-        raise FormatError(
-            "kind_mismatch", f"a container of kind {head[10]} stands where kind {int(kind)} belongs"
-        )
+        raise FormatError("kind_mismatch", f"a container of kind {head[10]} stands where kind {int(kind)} belongs")
     if head[11] != 0:
         raise FormatError("preamble_reserved", "a reserved byte of the preamble is not zero")
     if vault_id is not None and head[16:32] != vault_id:

@@ -62,7 +62,8 @@ def open_sealed(key: Key, context: bytes, sealed: Buffer) -> bytes:
     try:
         # Chunks come out verified one by one, but only finalize() knows that none was cut off.
         plaintext = decryptor.update(sealed)
-        return plaintext + decryptor.finalize()
+        rest = decryptor.finalize()
+        return plaintext + rest if rest else plaintext
     except (InvalidTag, ValueError) as error:
         raise NotAuthentic from error
 
@@ -111,11 +112,7 @@ def check_cost(cost: Cost) -> None:
         raise FormatError(
             "kdf_floor", "the passphrase protection is cheaper than the format allows: do not trust this file"
         )
-    if (
-        cost.memory > CEILING_COST.memory
-        or cost.passes > CEILING_COST.passes
-        or cost.lanes > CEILING_COST.lanes
-    ):
+    if cost.memory > CEILING_COST.memory or cost.passes > CEILING_COST.passes or cost.lanes > CEILING_COST.lanes:
         raise FormatError("kdf_ceiling", "the passphrase protection costs more than the format allows")
 
 
@@ -128,10 +125,9 @@ def check_passphrase(passphrase: str) -> None:
 def stretch(passphrase: str, salt: bytes, cost: Cost) -> StretchedPassphrase:
     """Return what Argon2id makes of a passphrase; refuses costs outside the format's bounds."""
     check_cost(cost)
-    try:
-        secret = unicodedata.normalize("NFC", passphrase).encode()
-    except UnicodeEncodeError:
-        raise ValueError("the passphrase is not valid Unicode text") from None
+    secret = _encoded(passphrase)
+    if secret is None:
+        raise ValueError("the passphrase is not valid Unicode text")
     return StretchedPassphrase(
         argon2.low_level.hash_secret_raw(
             secret,
@@ -144,6 +140,14 @@ def stretch(passphrase: str, salt: bytes, cost: Cost) -> StretchedPassphrase:
             version=0x13,
         )
     )
+
+
+def _encoded(passphrase: str) -> bytes | None:
+    # The error is dealt with here, so that no other one carries it, and the passphrase in it, as its context.
+    try:
+        return unicodedata.normalize("NFC", passphrase).encode()
+    except UnicodeEncodeError:
+        return None
 
 
 # ── hashing ─────────────────────────────────────────────────────────────────────────────────────────

@@ -82,7 +82,7 @@ def places(content: memoryview, offset: int = PREAMBLE_SIZE, index: int = 0) -> 
     return found
 
 
-def scan(content: memoryview, offset: int = PREAMBLE_SIZE, index: int = 0) -> Iterator[Place | Gap]:
+def scan(content: memoryview, offset: int, index: int) -> Iterator[Place | Gap]:
     """Walk the records of a container that may be damaged: places, and gaps where nothing can be found."""
     while offset < len(content):
         try:
@@ -92,9 +92,7 @@ def scan(content: memoryview, offset: int = PREAMBLE_SIZE, index: int = 0) -> It
             if after is None:
                 yield Gap(error.code, offset, len(content), index)
                 return
-            yield Gap(
-                "record_header" if error.code == "record_torn" else error.code, offset, after.offset, index
-            )
+            yield Gap("record_header" if error.code == "record_torn" else error.code, offset, after.offset, index)
             place = after
         yield place
         offset, index = place.end, place.index + 1
@@ -141,9 +139,7 @@ def open_record(key: RecordKey, preamble: bytes, index: int, body: memoryview) -
     try:
         plaintext = primitives.open_sealed(key, _context(preamble, index), body)
     except primitives.NotAuthentic:
-        raise FormatError(
-            "record_sealed", f"record {index} does not open: damaged, replaced or moved"
-        ) from None
+        raise FormatError("record_sealed", f"record {index} does not open: damaged, replaced or moved") from None
     size = 4 + int.from_bytes(plaintext[:4], "big")
     if len(plaintext) < 4 or size > PLAINTEXT_LIMIT or len(plaintext) != padded_size(size):
         raise FormatError("record_padding", f"the padding of record {index} has the wrong length")

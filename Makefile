@@ -1,0 +1,53 @@
+# Every target makes its own .venv first, on any machine with Python 3.11 or newer.
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# `all` but for sanitize and agents: they are large, and neither the demo nor the tests use them yet.
+EXTRAS := cli,embed,sync,server,dev
+
+# 3.11 first: constraints.txt was resolved on it. ensurepip is what Debian leaves out of a bare python3.
+PYTHON = $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
+    "$$name" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+    && command -v "$$name" && break; done)
+
+.PHONY: help demo test lint check bench clean
+
+help:
+	@echo "make demo    the whole story in one run, on this machine only"
+	@echo "make test    the tests"
+	@echo "make check   format, lint, types and layers, then the tests"
+	@echo "make bench   the benchmarks that need no data of their own"
+	@echo "make clean   remove .venv and everything that the tools left"
+
+demo: $(INSTALLED)
+	$(BIN)/memseal demo
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+check: lint
+	@$(MAKE) --no-print-directory test
+
+bench: $(INSTALLED)
+	@ls tests/bench/bench_*.py >/dev/null
+	@set -e; for script in tests/bench/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Written last, so that an install that was cut short runs again.
+$(INSTALLED): pyproject.toml constraints.txt
+	$(if $(PYTHON),,$(error memseal needs Python 3.11 or newer with venv (Debian: apt-get install python3-venv)))
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	touch $@

@@ -1,0 +1,7 @@
+"""What turns texts into vectors: a port, a local model, and two kinds of endpoint."""
+
+from memseal.embedding.http import OllamaEmbedder, OpenAIEmbedder
+from memseal.embedding.minilm import MiniLmEmbedder, default_embedder
+from memseal.embedding.port import Embedder
+
+__all__ = ["Embedder", "MiniLmEmbedder", "OllamaEmbedder", "OpenAIEmbedder", "default_embedder"]

@@ -1,0 +1,34 @@
+"""The port through which texts become vectors."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Embedder(Protocol):
+    """Something that embeds texts; vectors of two embedders with different names are never compared."""
+
+    @property
+    def name(self) -> str:
+        """The model and its precision, such as `all-MiniLM-L6-v2/int8`."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """The length of each vector."""
+        ...
+
+    @property
+    def floor(self) -> float:
+        """The cosine below which two texts have nothing to do with each other."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector of unit length per text, shape (n, dimension).
+
+        Raises `EmbedderUnavailable` where the model cannot be reached, and `EmbedderAnswer` where it
+        answers nonsense.
+        """
+        ...

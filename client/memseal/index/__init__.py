@@ -1,0 +1,1 @@
+"""The engines that find memories among those opened in RAM."""

@@ -1,0 +1,137 @@
+"""Find memories by words, with BM25 over SQLite's full-text index."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The tokenizer of `memories_text`. Another one there would make the words of queries and memories differ.
+TOKENIZER = "porter unicode61 remove_diacritics 2"
+
+# Measured on LoCoMo: recall at 10 of the whole ranking is higher with these than with the 1.2 and 0.75 that
+# FTS5's own rank fixes.
+_K1 = 0.9
+_B = 0.4
+
+
+class LexicalIndex:
+    """The words of all memories: a view on the tables `memories` and `memories_text` of a connection.
+
+    FTS5's own rank reads the size of each matching memory one by one: 160 ms for five common words among
+    100,000 memories. Here the occurrences of a word come out as one string and numpy counts them, about six
+    times faster. No text of a query ever becomes part of an FTS5 expression.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_words USING fts5vocab(main, memories_text, instance)"
+        )
+        self._analyser = _Analyser()
+
+    def match(self, terms: Sequence[str]) -> "Matches":
+        """Return where the terms occur; each is split and stemmed as the memories were."""
+        (total,) = self._connection.execute("SELECT count(*) FROM memories").fetchone()
+        words = self._analyser.words(terms)
+        return Matches(total, [_count(places, self._occurrences(word)) for word, places in words.items()])
+
+    def _occurrences(self, word: str) -> NDArray[np.int64]:
+        row = self._connection.execute("SELECT group_concat(doc) FROM temp.memories_words WHERE term = ?", (word,))
+        joined: str | None = row.fetchone()[0]
+        return np.fromstring(joined or "", np.int64, sep=",")
+
+
+@dataclass(frozen=True)
+class _Posting:
+    """The memories with one word, how often each has it, and the query's terms that it stands for (bits)."""
+
+    terms: int
+    numbers: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+class Matches:
+    """The memories in which the terms of one query occur."""
+
+    def __init__(self, total: int, postings: Iterable[_Posting]) -> None:
+        self._total = total
+        self._postings = [posting for posting in postings if posting.numbers.size]
+
+    def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """Return the numbers of about the best `limit` matches: the order is BM25's without the lengths,
+        which only `scores` reads.
+
+        `allowed` is a mask indexed by number; a number beyond its end is not allowed.
+        """
+        size = 1 + max((int(posting.numbers[-1]) for posting in self._postings), default=-1)
+        scores = np.zeros(size)
+        for posting in self._postings:
+            scores[posting.numbers] += self._gain(posting.numbers, posting.counts, 1.0)
+        if allowed is not None:
+            scores[: allowed.size] *= allowed[:size]
+            scores[allowed.size :] = 0
+        matching = np.flatnonzero(scores)
+        if matching.size <= limit:
+            return matching
+        return matching[np.argpartition(-scores[matching], limit - 1)[:limit]]
+
+    def scores(
+        self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+        """Return the BM25 score of each number (0: no term matches) and which terms match it, one bit per
+        term.
+
+        The mean length is the mean of `lengths` (of the texts, in any unit): that of all memories would
+        have to be kept up to date, and finds no more.
+        """
+        scores = np.zeros(numbers.size)
+        matched = np.zeros(numbers.size, np.uint64)
+        relative = lengths / max(float(lengths.mean()), 1.0) if lengths.size else np.ones(0)
+        for posting in self._postings:
+            place = np.minimum(np.searchsorted(posting.numbers, numbers), posting.numbers.size - 1)
+            rows = np.flatnonzero(posting.numbers[place] == numbers)
+            scores[rows] += self._gain(posting.numbers, posting.counts[place[rows]], relative[rows])
+            matched[rows] |= np.uint64(posting.terms)
+        return scores, matched
+
+    def _gain(
+        self, having: NDArray[np.int64], counts: NDArray[np.int64], relative: NDArray[np.float64] | float
+    ) -> NDArray[np.float64]:
+        # The form of Lucene, whose rarity never falls below 0: a word that most memories have must not make
+        # one worse.
+        rarity = np.log1p((self._total - having.size + 0.5) / (having.size + 0.5))
+        gain: NDArray[np.float64] = rarity * counts * (_K1 + 1) / (counts + _K1 * (1 - _B + _B * relative))
+        return gain
+
+
+class _Analyser:
+    """Turns terms into words as `memories_text` does, by letting SQLite's own tokenizer do it."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        # Nothing of a query may reach the disk, not even a temporary file.
+        self._connection.execute("PRAGMA temp_store = MEMORY")
+        self._connection.execute(f"CREATE VIRTUAL TABLE query USING fts5(term, tokenize = '{TOKENIZER}')")
+        self._connection.execute("CREATE VIRTUAL TABLE words USING fts5vocab(query, instance)")
+        self._lock = Lock()
+
+    def words(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return the distinct words of the terms, each with the terms it comes from as bits."""
+        words: dict[str, int] = {}
+        with self._lock:
+            try:
+                self._connection.executemany("INSERT INTO query (rowid, term) VALUES (?, ?)", enumerate(terms))
+                for word, place in self._connection.execute("SELECT term, doc FROM words ORDER BY doc, offset"):
+                    words[word] = words.get(word, 0) | 1 << place
+            finally:
+                self._connection.execute("DELETE FROM query")
+        return words
+
+
+def _count(terms: int, occurrences: NDArray[np.int64]) -> _Posting:
+    # FTS5 lists the occurrences of a word in the order of the numbers.
+    starts = np.flatnonzero(np.diff(occurrences, prepend=-1))
+    return _Posting(terms, occurrences[starts], np.diff(starts, append=occurrences.size))

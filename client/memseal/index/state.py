@@ -1,0 +1,482 @@
+"""The state of a vault as an SQLite database in memory: what all operations say together (vault-format §10).
+
+Nothing here depends on the order in which operations arrive: rows are kept by id with their stamps, and what follows
+from them (`same`, `state`, `superseded_by`) is computed anew for whatever an operation touches.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memseal.format.values import decode_value, encode_value
+from memseal.memory.memory import Draft, Memory, State, from_microseconds
+from memseal.memory.operations import Remember, Retraction, Setting, Stamp, Tagging
+
+_SCHEMA = """
+CREATE TABLE memories (
+    n INTEGER PRIMARY KEY,
+    id BLOB NOT NULL UNIQUE,
+    stamp BLOB NOT NULL,
+    fingerprint INTEGER NOT NULL,   -- 64 bits over what makes two memories the same
+    content TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    author TEXT,
+    thread TEXT,
+    position INTEGER,
+    captured_at INTEGER,            -- µs since 1970 UTC
+    written_at INTEGER NOT NULL,
+    origin TEXT,
+    of BLOB,                        -- the memory that this one supersedes
+    reason TEXT,                    -- why it was superseded
+    others BLOB,                    -- fields of newer software, msgpack
+    same INTEGER,                   -- n of the memory that this one is the same as, if that is another
+    state INTEGER NOT NULL DEFAULT 0,
+    superseded_by INTEGER,          -- n
+    vector BLOB                     -- stamp of the vector in the index, if there is one
+);
+CREATE INDEX memories_fingerprint ON memories (fingerprint);
+CREATE INDEX memories_thread ON memories (thread, position) WHERE thread IS NOT NULL;
+CREATE INDEX memories_of ON memories (of) WHERE of IS NOT NULL;
+CREATE INDEX memories_origin ON memories (origin) WHERE origin IS NOT NULL;
+CREATE INDEX memories_same ON memories (same) WHERE same IS NOT NULL;
+CREATE INDEX memories_inactive ON memories (state) WHERE state <> 0 OR same IS NOT NULL;
+CREATE VIRTUAL TABLE memories_text USING fts5 (
+    content, author, content = 'memories', content_rowid = 'n',
+    tokenize = 'porter unicode61 remove_diacritics 2'
+);
+CREATE TABLE retractions (
+    id BLOB PRIMARY KEY, target BLOB NOT NULL, stamp BLOB NOT NULL, retracted INTEGER NOT NULL, at INTEGER NOT NULL,
+    reason TEXT
+) WITHOUT ROWID;
+CREATE INDEX retractions_target ON retractions (target, stamp);
+CREATE TABLE tags (target BLOB, tag TEXT, added_by BLOB, PRIMARY KEY (target, tag, added_by)) WITHOUT ROWID;
+CREATE INDEX tags_tag ON tags (tag);
+CREATE TABLE tags_removed (target BLOB, tag TEXT, added_by BLOB, PRIMARY KEY (target, tag, added_by)) WITHOUT ROWID;
+CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL, stamp BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE early_vectors (target BLOB PRIMARY KEY, stamp BLOB NOT NULL, code BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+_INSERT = """
+INSERT INTO memories (n, id, stamp, fingerprint, content, kind, source, author, thread, position, captured_at,
+                      written_at, origin, of, reason, others, vector)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+_MEMORY = """
+SELECT m.id, m.content, m.kind, m.source, m.written_at, m.captured_at, m.author, m.thread, m.position, m.origin,
+       m.state, m.of, m.n, (SELECT id FROM memories WHERE n = m.superseded_by)
+FROM memories m
+"""
+
+_WHOLE = """
+SELECT m.id, m.stamp, content, kind, source, author, thread, position, captured_at, written_at, origin, of, reason, others,
+       state, (SELECT id FROM memories c WHERE c.n = m.same), (SELECT id FROM memories c WHERE c.n = m.superseded_by), vector
+FROM memories m ORDER BY id
+"""
+
+_GROUP = "SELECT id FROM memories WHERE n = ?1 OR same = ?1"
+_QUERY_LIMIT = 500  # ids in one IN (…); SQLite allows 32,766
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A `remember` or `supersede` operation with its stamp, and whether its vector goes into the index."""
+
+    operation: Remember
+    stamp: Stamp
+    has_vector: bool = False
+
+
+class VaultState:
+    """The open state; every method sees all that was applied before."""
+
+    def __init__(self, image: bytes | None = None) -> None:
+        """Begin empty, or from the image that `image()` gave."""
+        self.connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        if image is None:
+            self.connection.executescript(_SCHEMA)
+        else:
+            self.connection.deserialize(image)
+        # Nothing may reach the disk: temporary tables and sorts stay in memory too.
+        self.connection.execute("PRAGMA temp_store = MEMORY")
+        self.connection.execute("PRAGMA synchronous = OFF")
+        self._next = 1 + (self._one("SELECT max(n) FROM memories") or 0)
+        self._early = self._early_targets()
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.connection.close()
+
+    def image(self) -> bytes:
+        """Return the whole state as bytes, to be sealed."""
+        return self.connection.serialize()
+
+    # ── applying operations ─────────────────────────────────────────────────────────────────────────
+
+    def remember(self, batch: Sequence[Stamped]) -> list[int]:
+        """Apply new memories; returns the `n` of each, 0 for one that was there already."""
+        known = self._known([item.operation.id for item in batch])
+        numbers: list[int] = []
+        rows: list[tuple[Any, ...]] = []
+        prints: list[int] = []
+        first = self._next
+        for item in batch:
+            operation = item.operation
+            if operation.id in known:
+                self._lower(operation.id, known[operation.id], item)
+                numbers.append(0)
+                continue
+            known[operation.id] = item.stamp
+            fingerprint = _fingerprint(operation.draft) if operation.of is None else 0
+            rows.append(_row(self._next, fingerprint, item))
+            prints.append(fingerprint)
+            numbers.append(self._next)
+            self._next += 1
+        self.connection.executemany(_INSERT, rows)
+        self.connection.execute(
+            "INSERT INTO memories_text (rowid, content, author) SELECT n, content, author FROM memories WHERE n >= ?",
+            (first,),
+        )
+        self._add_tags(item.operation for item in batch)
+        self._unite(prints, first)
+        self._follow(batch, numbers)
+        return numbers
+
+    def retract(self, operation: Retraction, stamp: Stamp) -> None:
+        """Apply a `retract` or `restore`."""
+        self.connection.execute(
+            "INSERT INTO retractions (id, target, stamp, retracted, at, reason) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET stamp = excluded.stamp WHERE excluded.stamp < stamp",
+            (operation.id, operation.target, stamp, operation.retracted, operation.at, operation.reason),
+        )
+        self._refresh_target(operation.target)
+
+    def tag(self, operation: Tagging) -> None:
+        """Apply added and removed tags."""
+        added = [(operation.target, tag, operation.id) for tag in operation.add]
+        removed = [(operation.target, tag, added_by) for tag, added_by in operation.remove]
+        self.connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", added)
+        self.connection.executemany("INSERT OR IGNORE INTO tags_removed VALUES (?, ?, ?)", removed)
+
+    def apply_setting(self, operation: Setting, stamp: Stamp) -> None:
+        """Apply a setting: the highest stamp counts."""
+        self.connection.execute(
+            "INSERT INTO settings VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
+            " SET value = excluded.value, stamp = excluded.stamp WHERE excluded.stamp > stamp",
+            (operation.name, encode_value(operation.value), stamp),
+        )
+
+    def note_vector(self, number: int, stamp: Stamp) -> None:
+        """Remember that a memory's vector in the index is the one of this stamp."""
+        self.connection.execute("UPDATE memories SET vector = ? WHERE n = ?", (stamp, number))
+
+    def place_vector(self, target: bytes, stamp: Stamp, code: bytes) -> int | None:
+        """Return the `n` that gets this vector, or None: it is an older one, or for a memory yet to come (then kept)."""
+        row = self.connection.execute("SELECT n, vector FROM memories WHERE id = ?", (target,)).fetchone()
+        if row is None:
+            self.connection.execute(
+                "INSERT INTO early_vectors VALUES (?, ?, ?) ON CONFLICT (target) DO UPDATE"
+                " SET stamp = excluded.stamp, code = excluded.code WHERE excluded.stamp > stamp",
+                (target, stamp, code),
+            )
+            self._early.add(target)
+            return None
+        number, since = row
+        return number if since is None or stamp > since else None
+
+    def take_early_vectors(self, ids: Iterable[bytes]) -> list[tuple[bytes, Stamp, bytes]]:
+        """Return and forget the vectors that came before their memories: (id, stamp, code)."""
+        taken = []
+        for memory_id in ids:
+            if memory_id in self._early:
+                taken += self.connection.execute(
+                    "DELETE FROM early_vectors WHERE target = ? RETURNING target, stamp, code", (memory_id,)
+                ).fetchall()
+        return taken
+
+    # ── asking ──────────────────────────────────────────────────────────────────────────────────────
+
+    def count(self, where: str = "same IS NULL", values: Sequence[Any] = ()) -> int:
+        """Return how many memories there are that a condition holds for."""
+        return int(self._one(f"SELECT count(*) FROM memories m WHERE {where}", values) or 0)  # noqa: S608 - our own text
+
+    def mask(self, where: str, values: Sequence[Any]) -> NDArray[np.bool_]:
+        """Return for each `n` whether a condition over `memories m` holds."""
+        rows = self.connection.execute(f"SELECT m.n FROM memories m WHERE {where}", values)  # noqa: S608 - our own text
+        mask = np.zeros(self._next, np.bool_)
+        mask[np.fromiter((row[0] for row in rows), np.int64)] = True
+        return mask
+
+    def setting(self, name: str) -> Any:
+        """Return a setting's value, or None."""
+        value = self._one("SELECT value FROM settings WHERE name = ?", (name,))
+        return None if value is None else decode_value(value)
+
+    def number_of(self, memory_id: bytes) -> int | None:
+        """Return the `n` that an id leads to: its own, or that of the memory it is the same as."""
+        number: int | None = self._one("SELECT coalesce(same, n) FROM memories WHERE id = ?", (memory_id,))
+        return number
+
+    def without_vector(self, limit: int) -> list[tuple[bytes, str, str | None]]:
+        """Return (id, content, author) of memories that have no vector in the index."""
+        return self.connection.execute(
+            "SELECT id, content, author FROM memories WHERE vector IS NULL AND same IS NULL ORDER BY n LIMIT ?", (limit,)
+        ).fetchall()
+
+    def same_as(self, draft: Draft) -> bytes | None:
+        """Return the id of the memory that a draft would be the same as."""
+        numbers = self._same_numbers(_fingerprint(draft), draft)
+        memory_id: bytes | None = self._one("SELECT id FROM memories WHERE n = ?", numbers[:1]) if numbers else None
+        return memory_id
+
+    def has_origin(self, origin: str) -> bool:
+        """Return whether a memory was imported from there."""
+        return self._one("SELECT 1 FROM memories WHERE origin = ?", (origin,)) is not None
+
+    def memories(self, numbers: Sequence[int]) -> list[Memory]:
+        """Return memories by `n`, in the order given."""
+        found = dict(self._select(numbers))
+        return [found[number] for number in numbers if number in found]
+
+    def tags_of(self, memory_n: int) -> list[tuple[str, bytes, bytes]]:
+        """Return the tags on a memory as (tag, target, added_by), removed ones left out."""
+        return self.connection.execute(
+            f"SELECT tag, target, added_by FROM tags t WHERE target IN ({_GROUP}) AND NOT EXISTS ("  # noqa: S608
+            " SELECT 1 FROM tags_removed r WHERE (r.target, r.tag, r.added_by) = (t.target, t.tag, t.added_by))"
+            " ORDER BY tag",
+            (memory_n,),
+        ).fetchall()
+
+    def conflicts(self) -> list[tuple[int, list[int]]]:
+        """Return (superseded `n`, the `n` of all that supersede it, current first) where there are several."""
+        rows = self.connection.execute(
+            "SELECT coalesce(t.same, t.n) AS target, s.n FROM memories s JOIN memories t ON t.id = s.of"
+            " ORDER BY target, s.stamp DESC"
+        )
+        groups: dict[int, list[int]] = {}
+        for target, number in rows:
+            groups.setdefault(target, []).append(number)
+        return [(target, rivals) for target, rivals in groups.items() if len(rivals) > 1]
+
+    def digest(self) -> bytes:
+        """Return a hash that is equal for equal states, whatever the order of arrival."""
+        digest = hashlib.sha256()
+        queries = (
+            _WHOLE,
+            "SELECT * FROM retractions ORDER BY id",
+            "SELECT * FROM tags ORDER BY target, tag, added_by",
+            "SELECT * FROM tags_removed ORDER BY target, tag, added_by",
+            "SELECT * FROM settings ORDER BY name",
+            "SELECT * FROM early_vectors ORDER BY target",
+        )
+        for query in queries:
+            for row in self.connection.execute(query):
+                digest.update(encode_value(list(row)))
+        return digest.digest()
+
+    # ── what follows from what ──────────────────────────────────────────────────────────────────────
+
+    def _known(self, ids: Sequence[bytes]) -> dict[bytes, Stamp]:
+        known: dict[bytes, Stamp] = {}
+        for some in _chunks(ids):
+            marks = ",".join("?" * len(some))
+            known.update(self.connection.execute(f"SELECT id, stamp FROM memories WHERE id IN ({marks})", some))  # noqa: S608
+        return known
+
+    def _lower(self, memory_id: bytes, stamp: Stamp, item: Stamped) -> None:
+        """Two operations with one id: the one with the lower stamp counts."""
+        if item.stamp >= stamp:
+            return
+        number = self._one("SELECT n FROM memories WHERE id = ?", (memory_id,))
+        before = self._identity(number)
+        self.connection.execute(
+            "INSERT INTO memories_text (memories_text, rowid, content, author)"
+            " SELECT 'delete', n, content, author FROM memories WHERE n = ?",
+            (number,),
+        )
+        self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
+        fingerprint = _fingerprint(item.operation.draft) if item.operation.of is None else 0
+        self.connection.execute(_INSERT, _row(number, fingerprint, item))
+        self.connection.execute(
+            "INSERT INTO memories_text (rowid, content, author) SELECT n, content, author FROM memories WHERE n = ?",
+            (number,),
+        )
+        self._unite_one(*before)
+        self._unite_one(*self._identity(number))
+        self._refresh_target(memory_id)
+        if item.operation.of is not None:
+            self._refresh_target(item.operation.of)
+
+    def _add_tags(self, operations: Iterable[Remember]) -> None:
+        rows = [(operation.id, tag, operation.id) for operation in operations for tag in operation.draft.tags]
+        self.connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", rows)
+
+    def _unite(self, prints: Sequence[int], first: int) -> None:
+        """Find among new memories those that are the same as another."""
+        doubles: set[int] = set()
+        for some in _chunks([value for value in prints if value]):
+            marks = ",".join("?" * len(some))
+            query = f"SELECT fingerprint FROM memories WHERE fingerprint IN ({marks}) GROUP BY 1 HAVING count(*) > 1"  # noqa: S608
+            doubles.update(row[0] for row in self.connection.execute(query, some))
+        for offset, fingerprint in enumerate(prints):
+            if fingerprint in doubles:
+                self._unite_one(*self._identity(first + offset))
+
+    def _identity(self, number: int) -> tuple[int, Draft]:
+        """Return a memory's fingerprint (0 for one that supersedes another) and what makes it the same as others."""
+        row = self.connection.execute(
+            "SELECT fingerprint, content, kind, author, thread, captured_at FROM memories WHERE n = ?", (number,)
+        ).fetchone()
+        return row[0], Draft(row[1], "", row[2], author=row[3], thread=row[4], captured_at=row[5])
+
+    def _unite_one(self, fingerprint: int, what: Draft) -> None:
+        """Let all memories that are the same lead to the one with the lowest stamp."""
+        numbers = self._same_numbers(fingerprint, what) if fingerprint else []
+        for other in numbers:
+            same = None if other == numbers[0] else numbers[0]
+            self.connection.execute(
+                "UPDATE memories SET same = ?, state = 0, superseded_by = NULL WHERE n = ?", (same, other)
+            )
+        if numbers:
+            self._refresh(numbers[0])
+
+    def _same_numbers(self, fingerprint: int, draft: Draft) -> list[int]:
+        """Return the `n` of all memories that are the same as a draft, the one with the lowest stamp first."""
+        rows = self.connection.execute(
+            "SELECT n FROM memories WHERE fingerprint = ? AND of IS NULL AND content = ? AND kind = ? AND author IS ?"
+            " AND thread IS ? AND captured_at IS ? ORDER BY stamp",
+            (fingerprint, draft.content, draft.kind, draft.author, draft.thread, draft.captured_at),
+        )
+        return [row[0] for row in rows]
+
+    def _follow(self, batch: Sequence[Stamped], numbers: Sequence[int]) -> None:
+        """Refresh what new memories supersede, and new memories that operations named before they came."""
+        for item, number in zip(batch, numbers, strict=True):
+            if number and item.operation.of is not None:
+                self._refresh_target(item.operation.of)
+            if number and item.operation.id in self._early:
+                self._refresh_target(item.operation.id)
+
+    def _refresh_target(self, target: bytes) -> None:
+        number = self.number_of(target)
+        if number is None:
+            self._early.add(target)
+        else:
+            self._refresh(number)
+
+    def _refresh(self, number: int) -> None:
+        """Compute state and successor of a memory, and of all that supersede it, anew."""
+        rivals = self._rivals(number)
+        for each in (number, *rivals):
+            retracted = self._one(
+                f"SELECT retracted FROM retractions WHERE target IN ({_GROUP}) ORDER BY stamp DESC LIMIT 1",  # noqa: S608
+                (each,),
+            )
+            successor = next(iter(self._rivals(each)), None) or self._lost_to(each)
+            state = (State.SUPERSEDED if successor else 0) | (State.RETRACTED if retracted else 0)
+            self.connection.execute(
+                "UPDATE memories SET state = ?, superseded_by = ? WHERE n = ?", (state, successor, each)
+            )
+
+    def _rivals(self, number: int) -> list[int]:
+        """Return the `n` of all memories that supersede this one, the current one first."""
+        query = f"SELECT n FROM memories WHERE of IN ({_GROUP}) ORDER BY stamp DESC"  # noqa: S608
+        return [row[0] for row in self.connection.execute(query, (number,))]
+
+    def _lost_to(self, number: int) -> int | None:
+        """Return the memory that won the conflict which this one lost, or None."""
+        target = self._one(
+            "SELECT coalesce(t.same, t.n) FROM memories m JOIN memories t ON t.id = m.of WHERE m.n = ?", (number,)
+        )
+        winner = None if target is None else self._rivals(target)[0]
+        return None if winner == number else winner
+
+    def _early_targets(self) -> set[bytes]:
+        rows = self.connection.execute(
+            "SELECT target FROM retractions UNION SELECT of FROM memories WHERE of IS NOT NULL"
+            " UNION SELECT target FROM early_vectors"
+        ).fetchall()
+        return {row[0] for row in rows if self.number_of(row[0]) is None}
+
+    def _select(self, numbers: Sequence[int]) -> Iterator[tuple[int, Memory]]:
+        for some in _chunks(numbers):
+            query = f"{_MEMORY} WHERE m.n IN ({','.join('?' * len(some))})"
+            for row in self.connection.execute(query, some).fetchall():
+                yield row[12], self._memory(row)
+
+    def _memory(self, row: tuple[Any, ...]) -> Memory:
+        number, state = row[12], State(row[10])
+        return Memory(
+            id=row[0].hex(),
+            content=row[1],
+            kind=row[2],
+            source=row[3],
+            written_at=from_microseconds(row[4]),
+            captured_at=None if row[5] is None else from_microseconds(row[5]),
+            tags=tuple(dict.fromkeys(tag for tag, _, _ in self.tags_of(number))),
+            author=row[6],
+            thread=row[7],
+            position=row[8],
+            origin=row[9],
+            state=state,
+            reason=self._reason(number, state),
+            supersedes=None if row[11] is None else row[11].hex(),
+            superseded_by=None if row[13] is None else row[13].hex(),
+        )
+
+    def _reason(self, number: int, state: State) -> str | None:
+        """Return why a memory is not active: of the retraction, else of what superseded it."""
+        reason: str | None = None
+        if state & State.RETRACTED:
+            query = f"SELECT reason FROM retractions WHERE target IN ({_GROUP}) ORDER BY stamp DESC LIMIT 1"  # noqa: S608
+            reason = self._one(query, (number,))
+        elif state & State.SUPERSEDED:
+            query = "SELECT reason FROM memories WHERE n = (SELECT superseded_by FROM memories WHERE n = ?)"
+            reason = self._one(query, (number,))
+        return reason
+
+    def _one(self, query: str, values: Sequence[Any] = ()) -> Any:
+        """Return the first value of the first row, or None; its type is the column's."""
+        row = self.connection.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+
+def _fingerprint(draft: Draft) -> int:
+    """Return 64 bits over what makes two memories the same; a collision is told apart by comparing the fields."""
+    what = "\0".join((draft.content, draft.kind, draft.author or "", draft.thread or "", str(draft.captured_at)))
+    digest = hashlib.blake2b(what.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True) or 1
+
+
+def _row(number: int, fingerprint: int, item: Stamped) -> tuple[Any, ...]:
+    operation, draft = item.operation, item.operation.draft
+    return (
+        number,
+        operation.id,
+        item.stamp,
+        fingerprint,
+        draft.content,
+        draft.kind,
+        draft.source,
+        draft.author,
+        draft.thread,
+        draft.position,
+        draft.captured_at,
+        operation.written_at,
+        draft.origin,
+        operation.of,
+        operation.reason,
+        encode_value(draft.others) if draft.others else None,
+        item.stamp if item.has_vector else None,
+    )
+
+
+def _chunks(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), _QUERY_LIMIT):
+        yield values[start : start + _QUERY_LIMIT]

@@ -1,0 +1,201 @@
+"""Exact search over the vectors of all memories, in float16 as they lie in the records."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Self
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from memseal.errors import VectorInvalid
+
+Codes = bytes | bytearray | memoryview | NDArray[np.float16]
+
+_DEAD = -1
+
+
+class VectorIndex:
+    """Unit vectors of one dimension, each known by its memory's number.
+
+    A number has at most one vector: adding it again replaces the older one. All methods may be called from
+    any thread.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        if dimension < 1:
+            raise ValueError(f"a dimension is at least 1, not {dimension}")
+        self.dimension = dimension
+        # FAISS' float16 codes are the little-endian floats themselves, so a column of a record goes in
+        # without conversion.
+        self._faiss: Any = faiss.IndexScalarQuantizer(
+            dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
+        )
+        self._numbers = np.empty(0, np.int64)  # row -> number
+        self._rows = np.empty(0, np.int64)  # number -> row
+        self._dead = 0
+        # FAISS lets go of the GIL while it searches, and an add moves the memory that is searched.
+        self._lock = Lock()
+
+    @classmethod
+    def from_codes(cls, dimension: int, numbers: NDArray[np.int64], codes: Codes) -> Self:
+        """Return an index of the vectors that `numbers()` and `codes()` gave out."""
+        index = cls(dimension)
+        index.add(numbers, codes)
+        return index
+
+    def __len__(self) -> int:
+        return int(self._faiss.ntotal) - self._dead
+
+    def __contains__(self, number: int) -> bool:
+        return 0 <= number < self._rows.size and bool(self._rows[number] != _DEAD)
+
+    def add(self, numbers: NDArray[np.int64], codes: Codes) -> None:
+        """Add one unit vector per number, as little-endian float16.
+
+        Raises `VectorInvalid` if the codes are of another size. That they are finite and of unit length was
+        checked by whoever sealed or opened the record.
+        """
+        matrix = self._matrix(codes, numbers.size)
+        if numbers.size == 0:
+            return
+        if numbers.min() < 0:
+            raise ValueError("a memory's number is not negative")
+        with self._lock:
+            first = self._faiss.ntotal
+            self._faiss.add_sa_codes(matrix)
+            self._numbers = _grown(self._numbers, first + numbers.size)
+            self._numbers[first : first + numbers.size] = numbers
+            self._rows = _grown(self._rows, int(numbers.max()) + 1)
+            self._point_to(numbers, first)
+
+    def drop(self, number: int) -> None:
+        """Forget the vector of a number, if it has one; the space is given back by the next `from_codes`."""
+        with self._lock:
+            if number in self:
+                self._bury(np.array([self._rows[number]]))
+                self._rows[number] = _DEAD
+
+    def search(
+        self, query: NDArray[np.float32], limit: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the numbers and cosines of the `limit` nearest vectors, best first, among those `allowed`.
+
+        `allowed` is a mask indexed by number; a number beyond its end is not allowed. It is applied inside
+        the search, so that a narrow filter still finds `limit` vectors if there are as many.
+        """
+        wanted = self._query(query)
+        with self._lock, _one_thread():
+            limit = min(limit, self._faiss.ntotal)
+            if limit < 1:
+                return np.empty(0, np.int64), np.empty(0, np.float32)
+            # FAISS keeps only a pointer to the bits: `bits` must live until the search is over.
+            bits = self._bits(allowed)
+            if bits is None:
+                scores, rows = self._faiss.search(wanted, limit)
+            else:
+                scores, rows = self._faiss.search(wanted, limit, params=_only(bits))
+            found = rows[0] >= 0
+            return self._numbers[rows[0][found]], scores[0][found]
+
+    def similarities(self, query: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of the query to the vector of each number; NaN where there is none."""
+        return np.asarray(self.vectors(numbers) @ self._query(query)[0], np.float32)
+
+    def vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors of these numbers, shape (n, dimension); a row of NaN where there is none."""
+        with self._lock:
+            rows = np.full(numbers.size, _DEAD, np.int64)
+            known = (numbers >= 0) & (numbers < self._rows.size)
+            rows[known] = self._rows[numbers[known]]
+            found = rows != _DEAD
+            vectors = np.full((numbers.size, self.dimension), np.nan, np.float32)
+            vectors[found] = self._view()[rows[found]]
+            return vectors
+
+    def numbers(self) -> NDArray[np.int64]:
+        """Return the number of each vector, in the order of `codes()`."""
+        with self._lock:
+            return self._numbers[self._living()]
+
+    def codes(self) -> bytes:
+        """Return all vectors as `from_codes` takes them, in one copy."""
+        with self._lock:
+            view = self._view()
+            return bytes(view.data if self._dead == 0 else view[self._living()].data)
+
+    def _living(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self._numbers[: self._faiss.ntotal] != _DEAD)
+
+    def _view(self) -> NDArray[np.float16]:
+        """Look at FAISS' own memory; valid only under the lock, because an add may move it."""
+        size = self._faiss.ntotal * self.dimension * 2
+        if size == 0:
+            return np.empty((0, self.dimension), np.float16)
+        raw: NDArray[np.uint8] = faiss.rev_swig_ptr(self._faiss.codes.data(), size)
+        return raw.view("<f2").reshape(-1, self.dimension)
+
+    def _matrix(self, codes: Codes, count: int) -> NDArray[np.uint8]:
+        if isinstance(codes, np.ndarray):
+            codes = np.ascontiguousarray(codes, "<f2").data.cast("B") if codes.size else b""
+        raw = np.frombuffer(codes, np.uint8)
+        if raw.size != count * self.dimension * 2:
+            raise VectorInvalid(f"{raw.size} bytes are not {count} float16 vectors of {self.dimension} numbers")
+        return raw.reshape(count, self.dimension * 2)
+
+    def _query(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        if query.shape != (self.dimension,):
+            raise VectorInvalid(f"the query has shape {query.shape}, the index {self.dimension} dimensions")
+        return np.ascontiguousarray(query, np.float32)[np.newaxis]
+
+    def _bits(self, allowed: NDArray[np.bool_] | None) -> NDArray[np.uint8] | None:
+        if allowed is None and self._dead == 0:
+            return None
+        numbers = self._numbers[: self._faiss.ntotal]
+        chosen = numbers != _DEAD
+        if allowed is not None:
+            chosen &= numbers < allowed.size
+            chosen[chosen] = allowed[numbers[chosen]]
+        return np.packbits(chosen, bitorder="little")
+
+    def _point_to(self, numbers: NDArray[np.int64], first: int) -> None:
+        """Let each number point to its new row; of a number that comes twice, the last one counts."""
+        replaced = self._rows[numbers]
+        self._bury(np.unique(replaced[replaced != _DEAD]))
+        rows = np.arange(first, first + numbers.size)
+        self._rows[numbers] = rows
+        self._bury(rows[self._rows[numbers] != rows])
+
+    def _bury(self, rows: NDArray[np.int64]) -> None:
+        self._numbers[rows] = _DEAD
+        self._dead += rows.size
+
+
+def _grown(array: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Return the array with room for `size` entries; doubling keeps a series of single adds linear."""
+    if size <= array.size:
+        return array
+    grown = np.full(max(size, 2 * array.size, 1024), _DEAD, np.int64)
+    grown[: array.size] = array
+    return grown
+
+
+def _only(bits: NDArray[np.uint8]) -> Any:
+    # FAISS' own stubs lack these keyword arguments.
+    library: Any = faiss
+    return library.SearchParameters(sel=library.IDSelectorBitmap(bits))
+
+
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """Keep FAISS to one thread: it shares work out by queries, and there is only one query.
+
+    On two cores a search of 100,000 vectors took 5 ms with one thread and 16 ms with two.
+    """
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

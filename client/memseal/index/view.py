@@ -1,0 +1,168 @@
+"""All that is open in RAM: the state and the vectors, fed record by record."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memseal.errors import Finding, FormatError
+from memseal.format.content import Column
+from memseal.index.lexical import LexicalIndex
+from memseal.index.state import Stamped, VaultState
+from memseal.index.vectors import VectorIndex
+from memseal.memory.operations import (
+    Embed,
+    Meta,
+    Operation,
+    Remember,
+    Retraction,
+    Setting,
+    Stamp,
+    Tagging,
+    decode_operation,
+)
+
+EMBEDDING = "embedding"
+"""The setting that pins model and dimension, and the column's name."""
+
+
+class View:
+    """State, words and vectors of a vault; `vectors` is None until a model is pinned."""
+
+    def __init__(
+        self,
+        state: VaultState | None = None,
+        vectors: VectorIndex | None = None,
+        pin: tuple[str, int] | None = None,
+    ) -> None:
+        """Begin empty, or from what a cache held; with `pin`, take that model's vectors whatever the settings say."""
+        self.state = state or VaultState()
+        self.lexical = LexicalIndex(self.state.connection)
+        self.vectors = vectors
+        self.pinned: tuple[str, int] | None = None
+        self.foreign_vectors = 0
+        """Vectors that were passed over because they are of another model than the pinned one."""
+        self.pin_moved = False
+        """Whether the pin changed after vectors had come: the view must be built anew from the logs."""
+        self._seen = 0 if vectors is None else len(vectors)
+        self._fixed = pin is not None
+        self._move_pin(self.state_pin() if pin is None else pin)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.state.close()
+        self.vectors = None
+
+    # ── applying ────────────────────────────────────────────────────────────────────────────────────
+
+    def apply(self, meta: Meta, columns: Sequence[Column], where: str) -> list[Finding]:
+        """Apply one record's operations; returns what could not be applied, named by the record's place."""
+        findings: list[Finding] = []
+        operations: list[tuple[Operation, Stamp]] = []
+        counter = meta.counter
+        for position, value in enumerate(meta.operations):
+            try:
+                operations.append(decode_operation(value, counter, position))
+            except FormatError as error:
+                findings.append(Finding(error.code, f"{where}.{position}", str(error)))
+        return findings + self.apply_decoded(operations, columns, where)
+
+    def apply_decoded(
+        self, operations: Sequence[tuple[Operation, Stamp]], columns: Sequence[Column], where: str
+    ) -> list[Finding]:
+        """Apply operations with their stamps, given the columns of their record."""
+        findings: list[Finding] = []
+        for operation, stamp in operations:
+            if isinstance(operation, Setting):
+                self.state.apply_setting(operation, stamp)
+                if operation.name == EMBEDDING:
+                    self._follow_pin()
+        codes, usable = self._codes(columns, findings, where)
+        new = [(operation, stamp) for operation, stamp in operations if isinstance(operation, Remember)]
+        if new:
+            self._remember(new, codes, usable)
+        for operation, stamp in operations:
+            match operation:
+                case Retraction():
+                    self.state.retract(operation, stamp)
+                case Tagging():
+                    self.state.tag(operation)
+                case Embed(_, target, row) if row < usable.size and usable[row]:
+                    self._embed(target, stamp, codes[row])
+                case Remember() | Setting() | Embed():
+                    pass
+                case unknown:
+                    detail = f"an operation this version does not know ({unknown.op!r}): update memseal"
+                    findings.append(Finding("operation_unknown", where, detail))
+        return findings
+
+    def _remember(
+        self, new: Sequence[tuple[Remember, Stamp]], codes: NDArray[np.float16], usable: NDArray[np.bool_]
+    ) -> None:
+        def has_vector(operation: Remember) -> bool:
+            return operation.row is not None and operation.row < usable.size and bool(usable[operation.row])
+
+        batch = [Stamped(operation, stamp, has_vector(operation)) for operation, stamp in new]
+        numbers = self.state.remember(batch)
+        pairs = [
+            (number, item.operation.row)
+            for number, item in zip(numbers, batch, strict=True)
+            if number and item.has_vector
+        ]
+        if pairs and self.vectors is not None:
+            chosen = np.array([row for _, row in pairs])
+            every = chosen.size == len(codes) and bool((chosen == np.arange(chosen.size)).all())
+            self.vectors.add(np.array([number for number, _ in pairs], np.int64), codes if every else codes[chosen])
+            self._seen += len(pairs)
+        for memory_id, stamp, code in self.state.take_early_vectors(operation.id for operation, _ in new):
+            self._embed(memory_id, stamp, np.frombuffer(code, "<f2"))
+
+    def _embed(self, target: bytes, stamp: Stamp, code: NDArray[np.float16]) -> None:
+        number = self.state.place_vector(target, stamp, code.astype("<f2").tobytes())
+        if number is not None and self.vectors is not None:
+            self.vectors.add(np.array([number], np.int64), code.reshape(1, -1))
+            self.state.note_vector(number, stamp)
+            self._seen += 1
+
+    def _codes(
+        self, columns: Sequence[Column], findings: list[Finding], where: str
+    ) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
+        """Return the vectors of the pinned model in a record, and which of them can be used."""
+        none = np.empty((0, 1), np.float16), np.empty(0, np.bool_)
+        if not columns:
+            return none
+        column = columns[0]
+        if self.pinned != (column.model, column.width) or self.vectors is None:
+            self.foreign_vectors += column.rows
+            return none
+        codes = np.frombuffer(column.content, "<f2").reshape(column.rows, column.width)
+        usable = np.isfinite(codes).all(axis=1)
+        if not usable.all():
+            findings.append(Finding("column_value", where, "vectors with values that are not finite were passed over"))
+        return codes, usable
+
+    # ── the pinned model ────────────────────────────────────────────────────────────────────────────
+
+    def state_pin(self) -> tuple[str, int] | None:
+        """Return model and dimension as the settings name them."""
+        value: Any = self.state.setting(EMBEDDING)
+        if isinstance(value, dict) and isinstance(value.get("model"), str) and type(value.get("dimension")) is int:
+            return str(value["model"]), max(1, int(value["dimension"]))
+        return None
+
+    def release_pin(self) -> None:
+        """Follow the settings again."""
+        self._fixed = False
+        self._follow_pin()
+
+    def _follow_pin(self) -> None:
+        pin = self.state_pin()
+        if not self._fixed and pin != self.pinned:
+            self.pin_moved = self.pin_moved or self._seen > 0 or self.foreign_vectors > 0
+            self._move_pin(pin)
+
+    def _move_pin(self, pin: tuple[str, int] | None) -> None:
+        self.pinned = pin
+        if pin is not None and (self.vectors is None or self.vectors.dimension != pin[1]):
+            self.vectors = VectorIndex(pin[1])

@@ -1,0 +1,19 @@
+"""Join the lexical and the dense score."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def standardise(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return z-scores; a missing score (NaN) counts as the mean, and equal scores are all 0."""
+    known = scores[~np.isnan(scores)]
+    spread = float(known.std()) if known.size else 0.0
+    if spread < 1e-9:
+        return np.zeros_like(scores)
+    return np.where(np.isnan(scores), 0.0, (scores - known.mean()) / spread)
+
+
+def fuse(lexical: NDArray[np.float64], cosine: NDArray[np.float64], dense: float) -> NDArray[np.float64]:
+    """Return `z(lexical) + dense · z(cosine)`."""
+    fused: NDArray[np.float64] = standardise(lexical) + dense * standardise(cosine)
+    return fused

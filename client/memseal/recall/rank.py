@@ -1,0 +1,97 @@
+"""Order the candidates of a query."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memseal.recall.boosts import from_author, from_date
+from memseal.recall.candidates import Candidates
+from memseal.recall.context import from_neighbours, from_thread, supported
+from memseal.recall.fusion import fuse
+from memseal.recall.query import Query
+from memseal.recall.weights import Weights
+
+
+@dataclass(frozen=True)
+class Why:
+    """The reasons of one hit: its own two scores, and what was added to their fusion.
+
+    `lexical` is BM25 (0: no term matched), `cosine` is None where there is no vector; the rest are parts of
+    the final score.
+    """
+
+    terms: tuple[str, ...]
+    lexical: float
+    cosine: float | None
+    fused: float
+    context: float
+    author: float
+    date: float
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One hit: the memory's number, its score (to compare within this query only) and why."""
+
+    number: int
+    score: float
+    why: Why
+
+
+@dataclass(frozen=True)
+class _Scores:
+    fused: NDArray[np.float64]
+    context: NDArray[np.float64]
+    author: NDArray[np.float64]
+    date: NDArray[np.float64]
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        return self.fused + self.context + self.author + self.date
+
+
+def rank(
+    query: Query, candidates: Candidates, *, floor: float, limit: int, weights: Weights | None = None
+) -> list[Ranked]:
+    """Return at most `limit` hits, best first; equal scores keep the order of the candidates' numbers.
+
+    A hit has a matching term, or a cosine of at least `floor` (the embedder's), or stands in a thread
+    beside a memory that has: a query that is related to nothing gives no hits.
+    """
+    weights = weights or Weights()
+    scores = _score(query, candidates, weights)
+    total = scores.total
+    relevant = (candidates.lexical > 0) | (candidates.cosine >= floor)
+    kept = supported(candidates, relevant, weights)
+    order = np.lexsort((candidates.numbers, -total))
+    best = order[kept[order]][:limit]
+    return [
+        Ranked(int(candidates.numbers[row]), float(total[row]), _why(query, candidates, scores, row)) for row in best
+    ]
+
+
+def _score(query: Query, candidates: Candidates, weights: Weights) -> _Scores:
+    fused = fuse(candidates.lexical, candidates.cosine, weights.dense)
+    neighbours = from_neighbours(candidates, fused, weights)
+    thread = from_thread(candidates, fused + neighbours, weights)
+    return _Scores(
+        fused,
+        neighbours + thread,
+        from_author(candidates, query, weights.author),
+        from_date(candidates, query, weights.date),
+    )
+
+
+def _why(query: Query, candidates: Candidates, scores: _Scores, row: np.int64) -> Why:
+    cosine = float(candidates.cosine[row])
+    matched = int(candidates.matched[row])
+    return Why(
+        terms=tuple(term for place, term in enumerate(query.terms) if matched >> place & 1),
+        lexical=float(candidates.lexical[row]),
+        cosine=None if np.isnan(cosine) else cosine,
+        fused=float(scores.fused[row]),
+        context=float(scores.context[row]),
+        author=float(scores.author[row]),
+        date=float(scores.date[row]),
+    )

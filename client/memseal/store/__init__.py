@@ -1,0 +1,1 @@
+"""Where sealed bytes live on this device."""

@@ -1,0 +1,98 @@
+"""A vault's folder: sealed files by name, replaced whole or appended, durable when a method returns."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from memseal.errors import VaultExists
+from memseal.store.disk import Disk
+
+DEVICE = "device.mseal"
+KEYRING = "keyring"
+LOGS = "logs"
+CACHE = "cache"
+LOCK = "lock"
+_FOLDERS = (KEYRING, LOGS, CACHE)
+_SUFFIX = ".mseal"
+
+
+class VaultFolder:
+    """The files of one vault on one disk."""
+
+    def __init__(self, path: Path, disk: Disk) -> None:
+        """Take the folder's path; nothing is read or made yet."""
+        self.path = path
+        self._disk = disk
+        self._known: set[str] = set()
+
+    def exists(self) -> bool:
+        """Return whether a vault is here: a device file or a keyring."""
+        return self._disk.size(self.path / DEVICE) is not None or bool(self._disk.names(self.path / KEYRING))
+
+    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes | None:
+        """Return a file's bytes from `start` to `end`, or None where it is missing."""
+        return self._disk.read(self.path / name, start, end)
+
+    def size(self, name: str) -> int | None:
+        """Return a file's length in bytes, or None where it is missing."""
+        return self._disk.size(self.path / name)
+
+    def stems(self, folder: str) -> list[str]:
+        """Return the names in a folder that end in `.mseal`, without that, sorted."""
+        return [name.removesuffix(_SUFFIX) for name in self._disk.names(self.path / folder) if name.endswith(_SUFFIX)]
+
+    def replace(self, name: str, content: bytes | Iterable[bytes]) -> None:
+        """Put a file in the place of the one there, all or nothing; pieces are written one after the other."""
+        path = self.path / name
+        fresh = path.with_name(f".{path.name}.new")
+        offset = 0
+        for piece in (content,) if isinstance(content, bytes) else content:
+            self._disk.write(fresh, offset, piece)
+            offset += len(piece)
+        self._disk.sync(fresh)
+        self._disk.rename(fresh, path)
+        self._disk.sync_folder(path.parent)
+
+    def append(self, name: str, offset: int, content: bytes) -> None:
+        """Write at the end of the good part of a file, cutting off what is beyond it, with one fsync."""
+        path = self.path / name
+        is_new = name not in self._known and self._disk.size(path) is None
+        self._disk.write(path, offset, content)
+        self._disk.sync(path)
+        if is_new:
+            self._disk.sync_folder(path.parent)
+        self._known.add(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        self._disk.remove(self.path / name)
+
+    @classmethod
+    def create(cls, path: Path, disk: Disk, token: str, files: Callable[["VaultFolder"], None]) -> "VaultFolder":
+        """Make a vault's folder: `files` fills it under another name first, so that it is there whole or not at all.
+
+        `token` makes the other name unique. `VaultExists` where anything but an empty folder is at the path.
+        """
+        taken = VaultExists(f"something is already at {path}: choose another path")
+        if not disk.is_free(path):
+            raise taken
+        building = path.with_name(f".{path.name}.{token}.new")
+        disk.make_folder(building)
+        for name in _FOLDERS:
+            disk.make_folder(building / name)
+        folder = cls(building, disk)
+        files(folder)
+        disk.sync_folder(building)
+        if not disk.claim(building, path):
+            folder.discard()
+            raise taken
+        disk.sync_folder(path.parent)
+        return cls(path, disk)
+
+    def discard(self) -> None:
+        """Remove what `create` built in vain."""
+        for folder in (*_FOLDERS, ""):
+            for name in self._disk.names(self.path / folder):
+                if name not in _FOLDERS:
+                    self._disk.remove(self.path / folder / name)
+        for folder in (*_FOLDERS, ""):
+            self._disk.remove_folder(self.path / folder)

@@ -1,0 +1,1 @@
+"""The vault for other programs and for people: command line, importers."""

@@ -1,0 +1,1 @@
+"""What to ask a remote next, and what to make of its answers: no network, no files, no clock."""

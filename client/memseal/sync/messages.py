@@ -1,0 +1,95 @@
+"""Requests to a remote and its answers, whatever carries them (sync-protocol §2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from memseal.format.log import End
+
+
+@dataclass(frozen=True)
+class GetHeads:
+    """Where everything ends that the remote has."""
+
+
+@dataclass(frozen=True)
+class GetKeyring:
+    """One keyring version, or the newest (None); `public`: without its sealed part."""
+
+    version: int | None
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class PutKeyring:
+    """Store a keyring version, if it is the next."""
+
+    version: int
+    content: bytes
+
+
+@dataclass(frozen=True)
+class GetLog:
+    """The bytes of a log from an offset on, as many as the remote gives at once, at most `limit`."""
+
+    stream_id: bytes
+    start: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class PutSegment:
+    """Store a segment, if it is the next; `refill`: it is another device's, or of an earlier epoch."""
+
+    stream_id: bytes
+    number: int
+    content: bytes
+    refill: bool
+
+
+Request: TypeAlias = GetHeads | GetKeyring | PutKeyring | GetLog | PutSegment
+
+
+@dataclass(frozen=True)
+class RemoteLog:
+    """Where a log ends on the remote, and the number of its next segment."""
+
+    end: End
+    next: int
+
+
+@dataclass(frozen=True)
+class Heads:
+    """All that a remote has; `keyring` is None where the remote carries none (a folder)."""
+
+    keyring: tuple[int, bytes] | None
+    logs: Mapping[bytes, RemoteLog]
+
+
+@dataclass(frozen=True)
+class Absent:
+    """The remote does not have this vault."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Bytes that were asked for."""
+
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What was put is durable on the remote."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The remote did not do it: a code of `format-spec/errors.md`, the HTTP status (0: none), and its words."""
+
+    code: str
+    status: int
+    detail: str
+
+
+Answer: TypeAlias = Heads | Absent | Content | Stored | Refused

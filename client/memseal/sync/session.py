@@ -1,0 +1,279 @@
+"""One round of synchronisation (sync-protocol §6): decides which request is next and takes in the answers."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, TypeVar
+
+from memseal.errors import Finding, FormatError, KeyringForked, RemoteAnswer, RemoteRefused, RolledBack
+from memseal.format.log import End
+from memseal.sync.messages import (
+    Absent,
+    Answer,
+    Content,
+    GetHeads,
+    GetKeyring,
+    GetLog,
+    Heads,
+    PutKeyring,
+    PutSegment,
+    Refused,
+    RemoteLog,
+    Request,
+    Stored,
+)
+
+PULL_LIMIT = 8 << 20
+"""Bytes asked for at once; a single record can be larger, then more is asked for."""
+_PULL_MOST = (64 << 20) + (1 << 20)
+# Another device can push between our look and our put; each look shows its progress, so few are needed.
+_LOOKS = 8
+_RACES = frozenset(("segment_conflict", "segment_order", "epoch_ended", "stream_ended"))
+
+
+@dataclass(frozen=True)
+class LocalLog:
+    """A log as this device has it; `mine`: this device writes it under the present epoch."""
+
+    end: End
+    mine: bool
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What this remote showed before: the keyring version (0: never seen), and the end of each log."""
+
+    keyring: int = 0
+    logs: Mapping[bytes, End] = field(default_factory=dict[bytes, End])
+
+
+Wanted = TypeVar("Wanted", Heads, Content, Stored)
+Result = TypeVar("Result")
+Steps: TypeAlias = Generator[Request, Answer, Result]
+
+
+class Replica(Protocol):
+    """This device's copy of the vault; what it accepts it has checked, and stored durably."""
+
+    def keyring_version(self) -> int:
+        """Return the number of the newest keyring version here."""
+        ...
+
+    def keyring_digest(self) -> bytes:
+        """Return its digest."""
+        ...
+
+    def keyring_content(self, version: int) -> bytes:
+        """Return a version's bytes, as whole as they are here."""
+        ...
+
+    def accept_keyring(self, content: bytes) -> None:
+        """Take the next version; raises `FormatError` where it is not accepted."""
+        ...
+
+    def logs(self) -> Mapping[bytes, LocalLog]:
+        """Return all logs that can be read here."""
+        ...
+
+    def wanted_from(self, stream_id: bytes) -> int:
+        """Return the offset from which on a remote's bytes of a log are wanted."""
+        ...
+
+    def extend(self, stream_id: bytes, content: bytes) -> int:
+        """Take bytes of a log from there on, and return the new offset; raises `FormatError`."""
+        ...
+
+    def end_at(self, stream_id: bytes, length: int) -> End | None:
+        """Return where the log here stands at a length, or None where no record ends there."""
+        ...
+
+    def next_segment(self, stream_id: bytes, start: End | None) -> tuple[bytes, End] | None:
+        """Return the segment after a place (None: the beginning) and where it ends, or None at the end of the log."""
+        ...
+
+    def settle_epoch(self, there: Mapping[bytes, End]) -> None:
+        """Write again under the present epoch what was written under an earlier one and the remote does not have."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one round did: bytes and segments moved, findings, and what the remote has now."""
+
+    pulled_bytes: int
+    pushed_bytes: int
+    findings: Sequence[Finding]
+    seen: Seen
+
+
+class SyncSession:
+    """Give out requests with `next_request` and take answers with `receive`, until there is none; then `outcome`."""
+
+    def __init__(self, replica: Replica, seen: Seen, *, accept_rollback: bool = False) -> None:
+        """Take this device's copy, what the remote showed before, and whether the user accepts that it shows less."""
+        self._replica = replica
+        self._seen = seen
+        self._accept_rollback = accept_rollback
+        self._pulled = 0
+        self._pushed = 0
+        self._findings = list[Finding]()
+        self._steps = self._run()
+        self._request: Request | None = next(self._steps)
+
+    def next_request(self) -> Request | None:
+        """Return the request to carry, or None at the end."""
+        return self._request
+
+    def receive(self, answer: Answer) -> None:
+        """Take the answer to the last request; raises what the round ends with, if it ends badly."""
+        try:
+            self._request = self._steps.send(answer)
+        except StopIteration:
+            self._request = None
+
+    def outcome(self) -> Outcome:
+        """Return what was done, after the last answer."""
+        return Outcome(self._pulled, self._pushed, tuple(self._findings), self._seen)
+
+    # ── the round ───────────────────────────────────────────────────────────────────────────────────
+
+    def _run(self) -> Steps[None]:
+        heads = yield from self._register()
+        yield from self._follow_keyring(heads)
+        for stream_id, there in heads.logs.items():
+            yield from self._pull(stream_id, there)
+        self._check_rollback(heads)
+        for _ in range(_LOOKS):
+            self._replica.settle_epoch({stream_id: each.end for stream_id, each in heads.logs.items()})
+            if (yield from self._push_all(heads)):
+                break
+            heads = yield from self._look()
+            yield from self._follow_keyring(heads)
+            for stream_id, there in heads.logs.items():
+                yield from self._pull(stream_id, there)
+        self._remember(heads)
+
+    def _register(self) -> Steps[Heads]:
+        """Look at what is there; put the keyring where the remote does not have this vault."""
+        answer = yield GetHeads()
+        if isinstance(answer, Absent):
+            if self._seen.keyring and not self._accept_rollback:
+                raise RolledBack(
+                    "the server does not have this vault any more; nothing is lost here:"
+                    " sync with --accept-rollback to put everything back"
+                )
+            for version in range(1, self._replica.keyring_version() + 1):
+                yield from self._put_keyring(version)
+            return (yield from self._look())
+        return _expect(answer, Heads)
+
+    def _look(self) -> Steps[Heads]:
+        return _expect((yield GetHeads()), Heads)
+
+    def _put_keyring(self, version: int) -> Steps[None]:
+        _expect((yield PutKeyring(version, self._replica.keyring_content(version))), Stored)
+
+    def _follow_keyring(self, heads: Heads) -> Steps[None]:
+        if heads.keyring is None:
+            return
+        there, digest = heads.keyring
+        for version in range(self._replica.keyring_version() + 1, there + 1):
+            answer = _expect((yield GetKeyring(version)), Content)
+            self._replica.accept_keyring(answer.content)
+        here = self._replica.keyring_version()
+        if here == there and digest != self._replica.keyring_digest():
+            raise KeyringForked("the server shows another keyring than this device has: do not trust it")
+        if here > there:
+            if there < self._seen.keyring and not self._accept_rollback:
+                raise RolledBack(
+                    "the server shows an older keyring than before; nothing is lost here:"
+                    " sync with --accept-rollback to put the newer one back"
+                )
+            for version in range(there + 1, here + 1):
+                yield from self._put_keyring(version)
+
+    def _check_rollback(self, heads: Heads) -> None:
+        for stream_id, mark in self._seen.logs.items():
+            there = heads.logs.get(stream_id)
+            if (there is None or there.end.length < mark.length) and not self._accept_rollback:
+                raise RolledBack(
+                    "the server shows less than it showed before; nothing is lost here:"
+                    " sync with --accept-rollback to put it back"
+                )
+
+    # ── pulling ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _pull(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
+        """Fetch what a log has more than here; a log that cannot be taken is a finding, and the others go on."""
+        limit = PULL_LIMIT
+        while (start := self._replica.wanted_from(stream_id)) < there.end.length:
+            answer = yield GetLog(stream_id, start, limit)
+            if isinstance(answer, Refused):
+                self._note(answer.code, stream_id, answer.detail)
+                return
+            content = _expect(answer, Content).content
+            if len(content) > limit:
+                raise RemoteAnswer("the remote gave more bytes than were asked for")
+            try:
+                now = self._replica.extend(stream_id, content)
+            except FormatError as error:
+                self._note(error.code, stream_id, str(error))
+                return
+            self._pulled += len(content)
+            if now <= start and (len(content) < limit or limit == _PULL_MOST):
+                return  # what is there is not whole or not signed yet: it waits
+            limit = PULL_LIMIT if now > start else _PULL_MOST
+        self._check_fork(stream_id, there)
+
+    def _check_fork(self, stream_id: bytes, there: RemoteLog) -> None:
+        here = self._replica.end_at(stream_id, there.end.length)
+        if here != there.end and stream_id in self._replica.logs():
+            self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
+
+    # ── pushing ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _push_all(self, heads: Heads) -> Steps[bool]:
+        """Put what the remote lacks; False where another device was quicker, and a new look is needed."""
+        for stream_id, local in self._replica.logs().items():
+            there = heads.logs.get(stream_id)
+            if there is not None and there.end.length >= local.end.length:
+                continue
+            if not (yield from self._push(stream_id, local, there)):
+                return False
+        return True
+
+    def _push(self, stream_id: bytes, local: LocalLog, there: RemoteLog | None) -> Steps[bool]:
+        end, number = (None, 0) if there is None else (there.end, there.next)
+        if end is not None and self._replica.end_at(stream_id, end.length) != end:
+            self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
+            return True
+        while (following := self._replica.next_segment(stream_id, end)) is not None:
+            segment, end_after = following
+            answer = yield PutSegment(stream_id, number, segment, refill=not local.mine)
+            if isinstance(answer, Refused) and answer.code in _RACES:
+                return False
+            _expect(answer, Stored)
+            self._pushed += len(segment)
+            end, number = end_after, number + 1
+        return True
+
+    # ── the end ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _remember(self, heads: Heads) -> None:
+        """Keep what the remote has now: what it showed, and what it took from us."""
+        ends = {stream_id: each.end for stream_id, each in heads.logs.items()}
+        for stream_id, local in self._replica.logs().items():
+            if stream_id not in ends or ends[stream_id].length < local.end.length:
+                ends[stream_id] = local.end
+        version = self._replica.keyring_version() if heads.keyring is not None else 0
+        self._seen = Seen(version, ends)
+
+    def _note(self, code: str, stream_id: bytes, detail: str) -> None:
+        self._findings.append(Finding(code, f"logs/{stream_id.hex()}.mseal", detail))
+
+
+def _expect(answer: Answer, kind: type[Wanted]) -> Wanted:
+    if isinstance(answer, kind):
+        return answer
+    if isinstance(answer, Refused):
+        raise RemoteRefused(answer.code, answer.status, answer.detail)
+    raise RemoteAnswer("the remote answered something else than was asked for")

@@ -1,0 +1,75 @@
+"""Signs requests (RFC 9421, RFC 9530; sync-protocol §3)."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from http_message_signatures import HTTPMessageSigner, algorithms
+from http_message_signatures.structures import CaseInsensitiveDict
+
+from memseal.errors import RemoteUnknown
+from memseal.format.keys import SigningKey
+from memseal.format.primitives import public_signing_key, sign
+
+IDENTITY_HEADER = "Memseal-Server"
+_COVERED = ("@method", "@path", "@query", "memseal-server")
+_PORTS = {"http": 80, "https": 443}
+
+
+def server_identity(url: str) -> str:
+    """Return `scheme://host[:port]`, lower case, without a default port; `RemoteUnknown` for what is no such address."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise RemoteUnknown("this is not the address of a server") from None
+    if parts.scheme not in _PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise RemoteUnknown("a server's address is https://host or https://host:port, without user or query")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
+
+
+@dataclass
+class Message:
+    """A request as the signing library reads it."""
+
+    method: str
+    url: str
+    headers: CaseInsensitiveDict
+
+
+class RequestSigner:
+    """Signs requests to one server with one key; the clock's offset is learned from the server."""
+
+    def __init__(
+        self, key: SigningKey, identity: str, now: Callable[[], float], random: Callable[[int], bytes]
+    ) -> None:
+        """Take the key, the server's identity, the time in seconds and a source of random bytes."""
+        self._key = key
+        self._identity = identity
+        self._now = now
+        self._random = random
+        self._signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519)
+        self.offset_seconds = 0.0
+
+    def headers(self, method: str, url: str, body: bytes | None) -> dict[str, str]:
+        """Return the headers that sign a request."""
+        message = Message(method, url, CaseInsensitiveDict({IDENTITY_HEADER: self._identity}))
+        prepared = self._signer.prepare(
+            message,
+            key_id=public_signing_key(self._key).hex(),
+            created=datetime.fromtimestamp(self._now() + self.offset_seconds, UTC),
+            nonce=base64.b64encode(self._random(16)).decode("ascii"),
+            label="memseal",
+            tag="memseal/1",
+            covered_component_ids=_COVERED,
+            body=body,
+        )
+        self._signer.apply(message, prepared, sign(self._key, prepared.signature_base))
+        return {str(name): str(value) for name, value in message.headers.items()}
+
+    def learn_clock(self, server_seconds: float) -> None:
+        """Sign from now on with the server's time."""
+        self.offset_seconds = server_seconds - self._now()

@@ -1,0 +1,1 @@
+"""The object that apps hold, and what wires the other parts together."""

@@ -1,0 +1,174 @@
+"""This device: its identity, its file, its marks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memseal.errors import DeviceEnded, DeviceFileDamaged, Finding, FormatError, LocalRollback, PassphraseWrong
+from memseal.format.device_file import (
+    DeviceFile,
+    DeviceSlot,
+    KeySet,
+    Stretch,
+    decode_device_file,
+    open_key_set,
+    open_marks,
+    seal_key_set,
+    seal_marks,
+)
+from memseal.format.fields import U53, Fields
+from memseal.format.keyring import PublicSection
+from memseal.format.keys import LocalKey
+from memseal.format.log import End
+from memseal.format.primitives import public_signing_key
+from memseal.store.folder import DEVICE, VaultFolder
+
+
+@dataclass(frozen=True)
+class RemoteMarks:
+    """What one remote has shown: the newest keyring version, and the end of each log."""
+
+    keyring: int = 0
+    logs: Mapping[bytes, End] = field(default_factory=dict[bytes, End])
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What this device has seen, so that less is noticed: the keyring, its own copy of each log, each remote."""
+
+    keyring: int = 0
+    digest: bytes = bytes(32)
+    logs: Mapping[bytes, End] = field(default_factory=dict[bytes, End])
+    remotes: Mapping[str, RemoteMarks] = field(default_factory=dict[str, RemoteMarks])
+    server: str = ""
+    """The server where this vault's keyring lives; empty before the first sync with one."""
+
+    def to_value(self) -> dict[str, Any]:
+        """Return the marks as they are stored."""
+        return {
+            "keyring": self.keyring,
+            "digest": self.digest,
+            "logs": _rows(self.logs),
+            "remotes": {
+                name: {"keyring": seen.keyring, "logs": _rows(seen.logs)} for name, seen in self.remotes.items()
+            },
+            "server": self.server,
+        }
+
+
+def decode_marks(value: Any) -> Marks:
+    """Return marks from what was stored; raises `FormatError`."""
+    fields = Fields(value, "record_content", "marks")
+    remotes = fields.get("remotes")
+    fields.check(isinstance(remotes, dict), "remotes")
+    return Marks(
+        keyring=fields.count("keyring"),
+        digest=fields.size("digest", 32),
+        logs=_ends(fields),
+        remotes={name: _decode_remote(seen) for name, seen in remotes.items()},
+        server=fields.text("server"),
+    )
+
+
+def _decode_remote(value: Any) -> RemoteMarks:
+    fields = Fields(value, "record_content", "marks")
+    return RemoteMarks(fields.count("keyring"), _ends(fields))
+
+
+def _rows(logs: Mapping[bytes, End]) -> list[list[Any]]:
+    return [[stream_id, end.length, end.records, end.chain] for stream_id, end in logs.items()]
+
+
+def _ends(fields: Fields) -> dict[bytes, End]:
+    ends = dict[bytes, End]()
+    for stream_id, length, records, chain in fields.tuples("logs", 4):
+        row = Fields(
+            {"stream": stream_id, "length": length, "records": records, "chain": chain}, "record_content", "marks"
+        )
+        end = End(row.count("length", below=U53), row.count("records"), row.octets("chain"))
+        ends[row.size("stream", 16)] = end
+    return ends
+
+
+# ── opening ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Device:
+    """An opened device: ids, the key set that counts, the file's slots, and its marks."""
+
+    vault_id: bytes
+    device_id: bytes
+    keys: KeySet
+    slots: tuple[DeviceSlot, ...]
+    marks: Marks
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def signing_public(self) -> bytes:
+        """The public signing key."""
+        return public_signing_key(self.keys.sign)
+
+    @property
+    def file_id(self) -> tuple[bytes, bytes]:
+        """Vault and device id, as the device file's recipes take them."""
+        return self.vault_id, self.device_id
+
+    def save(self, folder: VaultFolder) -> None:
+        """Write the device file anew, durably."""
+        marks = seal_marks(self.file_id, self.slots, self.keys.local, self.marks.to_value())
+        folder.replace(DEVICE, DeviceFile(self.vault_id, self.device_id, self.slots, marks).to_bytes())
+
+    def with_marks(self, marks: Marks) -> "Device":
+        """Return the device with other marks."""
+        return replace(self, marks=marks)
+
+
+def read_device_file(folder: VaultFolder) -> DeviceFile:
+    """Return the device file's parts; `DeviceFileDamaged` where it is missing or damaged."""
+    content = folder.read(DEVICE)
+    if content is None:
+        raise DeviceFileDamaged("device.mseal is missing: join again with the emergency kit")
+    return decode_device_file(content)
+
+
+def decode_device_file_marks(folder: VaultFolder, device: Device) -> Marks:
+    """Return the marks as the device file has them now; raises `DeviceFileDamaged` or `FormatError`."""
+    return decode_marks(open_marks(read_device_file(folder), device.keys.local))
+
+
+def open_device(file: DeviceFile, public: PublicSection, stretch: Stretch) -> Device:
+    """Open the key set that the newest keyring lists; settles an unfinished passphrase change.
+
+    Raises `PassphraseWrong`, `LocalRollback` or `DeviceEnded`.
+    """
+    opened = {slot.state: keys for slot in file.slots if (keys := open_key_set(file, slot, stretch)) is not None}
+    if not opened:
+        raise PassphraseWrong("the passphrase does not open this vault: try again")
+    for state, keys in opened.items():
+        entry = public.entry_of(public_signing_key(keys.sign))
+        if entry is not None and entry.ended is None and entry.id == file.device_id:
+            return _opened(file, state, keys, stretch)
+    if len(file.slots) > len(opened):
+        raise PassphraseWrong("this is not the passphrase that counts: a change of it was made, or was not completed")
+    if any(entry.id == file.device_id for entry in public.active()):
+        raise LocalRollback("device.mseal is older than the vault: put the newest one back, or join again with the kit")
+    raise DeviceEnded("this device was ended by another one: join again with the emergency kit")
+
+
+def _opened(file: DeviceFile, state: str, keys: KeySet, stretch: Stretch) -> Device:
+    """Take the key set that counts; marks that do not open are a finding, since only a rollback hides behind them."""
+    before: LocalKey = keys.local if state == "current" or keys.local_before is None else keys.local_before
+    findings: tuple[Finding, ...] = ()
+    try:
+        marks = decode_marks(open_marks(file, before))
+    except FormatError as error:
+        marks = Marks()
+        detail = f"its marks are damaged ({error.code}): an older state may go unnoticed"
+        findings = (Finding("device_file", DEVICE, detail),)
+    slots = file.slots
+    if state == "pending":
+        # The passphrase change had got as far as the keyring: what was pending is now current.
+        keys, slot = replace(keys, local_before=None), slots[1]
+        slots = (seal_key_set((file.vault_id, file.device_id), "current", slot.salt, slot.cost, keys, stretch),)
+    return Device(file.vault_id, file.device_id, keys, slots, marks, findings)

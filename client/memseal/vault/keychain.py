@@ -1,0 +1,133 @@
+"""The keyring as this device has it: versions in their order, and the vault keys they give."""
+
+from dataclasses import dataclass
+
+from memseal.errors import FormatError
+from memseal.format.acceptance import accept
+from memseal.format.boxes import Secrets, open_device_box, open_secrets
+from memseal.format.derivation import log_key
+from memseal.format.keyring import DeviceEntry, KeyringVersion, PublicSection, decode_version
+from memseal.format.keys import RecordKey, VaultKey, WrappingKey
+from memseal.format.log import End
+from memseal.format.preamble import Kind, decode_preamble, stream_id_of
+from memseal.store.folder import KEYRING, VaultFolder
+
+
+def version_file(version: int) -> str:
+    """Return the name of a version's file in the vault's folder."""
+    return f"{KEYRING}/{version:08d}.mseal"
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """All versions, each accepted after the one before; the newest is whole."""
+
+    versions: tuple[KeyringVersion, ...]
+
+    @property
+    def newest(self) -> KeyringVersion:
+        """The version that counts."""
+        return self.versions[-1]
+
+    @property
+    def public(self) -> PublicSection:
+        """The public section of the version that counts."""
+        return self.newest.public
+
+    def followed_by(self, candidate: KeyringVersion) -> "Keyring":
+        """Return the keyring with one more version; raises `FormatError` where it is not accepted."""
+        accept(self.newest, candidate)
+        return Keyring((*self.versions, candidate))
+
+    def epoch_digest(self, epoch: int) -> bytes | None:
+        """Return the digest of the version that began an epoch, or None."""
+        return next((each.digest for each in self.versions if each.public.epoch == epoch), None)
+
+
+def load_keyring(folder: VaultFolder, vault_id: bytes) -> Keyring:
+    """Return the keyring in a vault's folder, checked from version 1 on; raises `FormatError`."""
+    names = folder.stems(KEYRING)
+    keyring: Keyring | None = None
+    for number in range(1, len(names) + 1):
+        content = folder.read(version_file(number))
+        if content is None:
+            raise FormatError("keyring_missing", f"keyring version {number} is missing: restore it, or join again")
+        version = decode_version(content, vault_id)
+        keyring = _first(version) if keyring is None else keyring.followed_by(version)
+    if keyring is None or keyring.newest.boxes is None:
+        raise FormatError("keyring_missing", "the newest keyring version is missing: restore it, or join again")
+    return keyring
+
+
+def _first(version: KeyringVersion) -> Keyring:
+    accept(None, version)
+    return Keyring((version,))
+
+
+def save_version(folder: VaultFolder, version: KeyringVersion) -> None:
+    """Write a version durably, and strip the one before of its sealed part."""
+    number = version.public.version
+    folder.replace(version_file(number), version.content)
+    before = folder.read(version_file(number - 1)) if number > 1 else None
+    if before is not None:
+        stripped = decode_version(before).stripped()
+        if len(stripped) < len(before):
+            folder.replace(version_file(number - 1), stripped)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What is known of a log before its records are read; `limit` is where it ends if its owner was ended."""
+
+    preamble: bytes
+    epoch: int
+    stream_id: bytes
+    owner: DeviceEntry
+    key: RecordKey
+    limit: End | None
+
+
+@dataclass(frozen=True)
+class Keychain:
+    """A keyring with the vault keys it gives to this device."""
+
+    keyring: Keyring
+    vault_key: VaultKey
+    secrets: Secrets
+    vault_id: bytes
+
+    @classmethod
+    def open(cls, keyring: Keyring, wrapping_key: WrappingKey, signing_public: bytes) -> "Keychain":
+        """Open this device's box in the newest version."""
+        return cls.of(keyring, open_device_box(keyring.newest, wrapping_key, signing_public))
+
+    @classmethod
+    def of(cls, keyring: Keyring, vault_key: VaultKey) -> "Keychain":
+        """Take a keyring whose newest vault key is known."""
+        return cls(keyring, vault_key, open_secrets(keyring.newest, vault_key), keyring.newest.vault_id)
+
+    def vault_key_of(self, epoch: int) -> VaultKey | None:
+        """Return the vault key of an epoch, or None where it is not known (yet, or any more)."""
+        return self.vault_key if epoch == self.keyring.public.epoch else self.secrets.history.get(epoch)
+
+    def stream(self, preamble: bytes, stream_id: bytes) -> Stream:
+        """Check a log's preamble against the keyring; raises `FormatError`."""
+        parsed = decode_preamble(preamble, Kind.LOG, self.vault_id)
+        vault_key, digest = self.vault_key_of(parsed.epoch), self.keyring.epoch_digest(parsed.epoch)
+        if digest is None and parsed.epoch > self.keyring.public.epoch:
+            raise FormatError("keyring_behind", "written under newer keys: sync with the server first")
+        if vault_key is None or digest is None:
+            raise FormatError("epoch_mismatch", "written under keys this vault does not have")
+        if parsed.nonce[:8] != digest[:8]:
+            raise FormatError("stream_mismatch", "begun on another keyring of this vault")
+        owner = self._owner(parsed.nonce, stream_id)
+        if parsed.stream_id != stream_id or owner is None:
+            raise FormatError("stream_mismatch", "not a log of a device of this vault, or under another's name")
+        limit = None if owner.ended is None else owner.ended.streams.get(stream_id, End(0, 0, b""))
+        return Stream(preamble, parsed.epoch, stream_id, owner, log_key(vault_key, self.vault_id, stream_id), limit)
+
+    def _owner(self, nonce: bytes, stream_id: bytes) -> DeviceEntry | None:
+        for entry in self.keyring.public.devices:
+            if stream_id_of(self.vault_id, entry.sign, nonce) == stream_id:
+                return entry
+        return None

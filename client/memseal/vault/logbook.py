@@ -1,0 +1,376 @@
+"""All logs of a vault: read into the view, extended by own writes and by what other devices wrote."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from memseal.errors import Finding, FormatError
+from memseal.format.content import Column, Content
+from memseal.format.keys import SigningKey
+from memseal.format.log import End, LogReader, LogWriter, Opened, Reading, start_of
+from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
+from memseal.format.primitives import public_signing_key
+from memseal.index.view import View
+from memseal.memory.operations import (
+    Head,
+    Meta,
+    Operation,
+    Stamp,
+    decode_meta,
+    decode_operation,
+    encode_meta,
+    encode_operation,
+    make_stamp,
+)
+from memseal.store.folder import LOGS, VaultFolder
+from memseal.vault.keychain import Keychain, Stream
+
+
+def log_file(stream_id: bytes) -> str:
+    """Return the name of a log's file in the vault's folder."""
+    return f"{LOGS}/{stream_id.hex()}.mseal"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one record will carry: operations and columns; `values` are operations re-emitted as they were stored."""
+
+    operations: Sequence[Operation] = ()
+    columns: tuple[Column, ...] = ()
+    values: Sequence[dict[str, Any]] = ()
+
+
+@dataclass
+class Log:
+    """One log: how far it is applied, the counter of its last record, and what its records have named."""
+
+    stream: Stream
+    end: End
+    """Where the applied part ends."""
+    counter: int = 0
+    named: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    """Per other stream, how many of its records this log's records have named."""
+    stored: int = 0
+    """Bytes of the file that are good: from there on it may be extended. Beyond `end` lies a write not yet whole."""
+    appendable: bool = True
+    """False where the end is damaged, or the file was put back: a device never writes there again."""
+
+    @property
+    def head(self) -> Head:
+        """The head as another log's record names it."""
+        return Head(self.stream.stream_id, self.end.records - 1, self.end.chain, self.counter)
+
+    @property
+    def name(self) -> str:
+        """The name in findings."""
+        return log_file(self.stream.stream_id)
+
+
+class Logbook:
+    """The logs of an open vault and the view they are applied to."""
+
+    def __init__(self, folder: VaultFolder, keychain: Keychain, signing_key: SigningKey, view: View) -> None:
+        """Take where the logs are, the keys, this device's signing key, and what to feed."""
+        self._folder = folder
+        self.keychain = keychain
+        self._signing_key = signing_key
+        self._own = public_signing_key(signing_key)
+        entry = keychain.keyring.public.entry_of(self._own)
+        self._device = b"" if entry is None else entry.id
+        self.view = view
+        self.logs: dict[bytes, Log] = {}
+        self.findings: list[Finding] = []
+        self.torn: list[Finding] = []
+        """Incomplete writes at the end of own logs: never acknowledged, cut off by the next append."""
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+    def load(self, verified: Mapping[bytes, End]) -> None:
+        """Read every log in the folder from where it is applied; up to `verified` signatures were checked before."""
+        for stream_id in self.stored_streams():
+            self._load_one(stream_id, verified.get(stream_id))
+
+    def stored_streams(self) -> list[bytes]:
+        """Return the ids of all logs in the folder, readable or not."""
+        return [bytes.fromhex(stem) for stem in self._folder.stems(LOGS) if _is_stream_name(stem)]
+
+    def _load_one(self, stream_id: bytes, verified: End | None) -> None:
+        content = memoryview(self._folder.read(log_file(stream_id)) or b"")
+        log = self.logs.get(stream_id)
+        if log is None:
+            if len(content) < PREAMBLE_SIZE:
+                # The crash of a first write; the file is begun anew, under another name, by the next.
+                self.torn.append(Finding("record_torn", log_file(stream_id), "a log that was not begun"))
+                return
+            try:
+                stream = self.keychain.stream(bytes(content[:PREAMBLE_SIZE]), stream_id)
+            except FormatError as error:
+                self.note(Finding(error.code, log_file(stream_id), str(error)))
+                return
+            log = self.logs[stream_id] = Log(stream, start_of(stream.preamble), stored=PREAMBLE_SIZE)
+        self._commit(log, self._settle(log, self._read(log, content[log.end.length :], verified)))
+
+    def _read(self, log: Log, content: memoryview, verified: End | None = None) -> Reading:
+        """Open and apply the bytes that follow the applied part of a log."""
+        stream = log.stream
+        if stream.limit is not None and log.end.length + len(content) > stream.limit.length:
+            beyond = log.end.length + len(content) - max(stream.limit.length, PREAMBLE_SIZE)
+            if beyond > 0 and stream.owner.id != self._device:
+                self.note(
+                    Finding("stream_ended", log.name, f"{beyond} bytes after the end of this device do not count")
+                )
+            content = content[: max(0, stream.limit.length - log.end.length)]
+        reader = LogReader(log.name, stream.preamble, stream.key, stream.owner.sign)
+        reading = reader.read(content, log.end, verified)
+        own = self.is_own(log)
+        for finding in reading.findings:
+            if own and finding.code == "record_torn" and reading.torn:
+                self.torn.append(finding)
+            else:
+                self.note(finding)
+        return reading
+
+    def _settle(self, log: Log, reading: Reading) -> "_Settled":
+        """Return the whole writes of a reading and where the log then stands; what is not whole waits."""
+        whole, unfinished, base = reading.trusted, list[Opened](), log.end.length
+        if not reading.damaged_end:
+            while whole and whole[-1].content.more:
+                unfinished.insert(0, whole.pop())
+        waiting = [*unfinished, *reading.waiting]
+        if not waiting:
+            return _Settled(reading, reading.end, reading.end.length, unfinished=False)
+        first = waiting[0]
+        end = End(base + first.place.offset, first.place.index, first.content.chain)
+        # What a signature covers is kept, so that it is not fetched again; an own unfinished write is cut off.
+        keep = bool(unfinished) and not self.is_own(log)
+        stored = base + unfinished[-1].place.end if keep else end.length
+        return _Settled(reading, end, stored, unfinished=True)
+
+    def _commit(self, log: Log, settled: "_Settled") -> None:
+        """Apply what was settled."""
+        for record in settled.reading.trusted:
+            self._apply(log, record, lenient=bool(settled.reading.findings))
+        log.end, log.stored = settled.end, settled.stored
+        log.appendable = log.appendable and not settled.reading.damaged_end
+        if settled.unfinished and self.is_own(log):
+            where = f"{log.name}#{settled.end.records}"
+            self.torn.append(Finding("record_torn", where, "a write that was not finished"))
+
+    def _apply(self, log: Log, record: Opened, lenient: bool) -> None:
+        where = f"{log.name}#{record.place.index}"
+        try:
+            meta = decode_meta(record.content.meta)
+        except FormatError as error:
+            self.note(Finding(error.code, where, str(error)))
+            return
+        if record.place.index > 0 and meta.previous != log.counter and not lenient:
+            self.note(Finding("counter_false", where, "it names another counter than that of the record before"))
+        for head in meta.heads:
+            log.named[head.stream_id] = max(log.named.get(head.stream_id, 0), head.index + 1)
+        log.counter = max(log.counter, meta.counter)
+        for finding in self.view.apply(meta, record.content.columns, where):
+            self.note(finding)
+
+    def note(self, finding: Finding) -> None:
+        """List a finding, once."""
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    def hidden(self) -> list[Finding]:
+        """Return a finding for each log of which another device has seen more than is here."""
+        seen: dict[bytes, int] = {}
+        for log in self.logs.values():
+            for stream_id, count in log.named.items():
+                seen[stream_id] = max(seen.get(stream_id, 0), count)
+        found = list[Finding]()
+        for stream_id, count in seen.items():
+            missing = count - (self.logs[stream_id].end.records if stream_id in self.logs else 0)
+            if missing > 0:
+                detail = f"another device has seen {missing} more records than are here"
+                found.append(Finding("withheld", log_file(stream_id), detail))
+        return found
+
+    # ── writing ─────────────────────────────────────────────────────────────────────────────────────
+
+    def is_own(self, log: Log) -> bool:
+        """Return whether this device's present signing key owns a log."""
+        return log.stream.owner.sign == self._own
+
+    def write(self, batches: Sequence[Batch], random: bytes) -> None:
+        """Write batches as one durable write and apply them; `random` (4 bytes) begins a stream where one is needed."""
+        log, opening = self._current(random)
+        heads = self._news_for(log)
+        contents, decoded = _compose(log.counter or self._highest_own(), heads, batches)
+        content, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
+        self._folder.append(log_file(log.stream.stream_id), log.stored - len(opening), opening + content)
+        self.logs[log.stream.stream_id] = log
+        log.end, log.stored, log.counter = end, end.length, decoded[-1].counter
+        log.named.update({head.stream_id: head.index + 1 for head in heads})
+        self.torn.clear()
+        for each in decoded:
+            for finding in self.view.apply_decoded(each.operations, each.columns, log.name):
+                self.note(finding)
+
+    def _current(self, random: bytes) -> tuple[Log, bytes]:
+        """Return the log to write to, and the preamble to write first where it is new."""
+        keyring = self.keychain.keyring
+        epoch = keyring.public.epoch
+        for log in self.logs.values():
+            if self.is_own(log) and log.appendable and log.stream.epoch == epoch:
+                return log, b""
+        parsed = log_preamble(self.keychain.vault_id, self._own, epoch, keyring.epoch_digest(epoch) or b"", random)
+        preamble = parsed.to_bytes()
+        stream = self.keychain.stream(preamble, parsed.stream_id)
+        return Log(stream, start_of(preamble), stored=PREAMBLE_SIZE), preamble
+
+    def _highest_own(self) -> int:
+        return max((log.counter for log in self.logs.values() if log.stream.owner.id == self._device), default=0)
+
+    def _news_for(self, log: Log) -> tuple[Head, ...]:
+        """Return the heads of the other logs that moved since this log's last record."""
+        return tuple(
+            other.head
+            for stream_id, other in self.logs.items()
+            if other is not log and other.end.records > log.named.get(stream_id, 0)
+        )
+
+    # ── new keys ────────────────────────────────────────────────────────────────────────────────────
+
+    def rekey(self, keychain: Keychain, signing_key: SigningKey) -> bool:
+        """Go on with a newer keyring (and own key); False where records that were applied do not count any more."""
+        self.keychain = keychain
+        self._signing_key = signing_key
+        self._own = public_signing_key(signing_key)
+        still_good = True
+        entry = keychain.keyring.public.entry_of(self._own)
+        self._device = b"" if entry is None else entry.id
+        for log in self.logs.values():
+            log.stream = keychain.stream(log.stream.preamble, log.stream.stream_id)
+            limit = log.stream.limit
+            mine = log.stream.owner.id == self._device
+            still_good = still_good and (mine or limit is None or log.end.length <= limit.length)
+        return still_good
+
+    def reemit(self, remote_ends: Mapping[bytes, End], random: bytes) -> int:
+        """Write again, in a stream of the present epoch, what this device wrote under earlier keys and no remote has.
+
+        `remote_ends` says what the remote has of each log. Operations keep their ids and first stamps; afterwards the
+        old logs are cut to what the remote has. Returns the number of operations.
+        """
+        count, epoch = 0, self.keychain.keyring.public.epoch
+        for stream_id, log in list(self.logs.items()):
+            if log.stream.owner.id != self._device or (log.stream.epoch == epoch and self.is_own(log)):
+                continue
+            there = remote_ends.get(stream_id, start_of(log.stream.preamble))
+            if not there.records:
+                there = start_of(log.stream.preamble)
+            size = self._folder.size(log_file(stream_id)) or 0
+            if size <= there.length:
+                continue
+            batches = self._stored_batches(log, there)
+            log.end = there  # so that no record names what only this device has
+            if batches:
+                self.write(batches, random)
+                count += sum(len(batch.values) for batch in batches)
+            self._cut(log, there)
+        return count
+
+    def _stored_batches(self, log: Log, start: End) -> list[Batch]:
+        """Return what a log's records from `start` on carry, ready to be written again."""
+        content = self._folder.read(log_file(log.stream.stream_id), start.length) or b""
+        reader = LogReader(log.name, log.stream.preamble, log.stream.key, log.stream.owner.sign)
+        batches = list[Batch]()
+        for record in reader.read(memoryview(content), start).trusted:
+            try:
+                meta = decode_meta(record.content.meta)
+            except FormatError:
+                continue  # it was noted when the log was read, and has no effect anywhere
+            counter = meta.counter
+            values = [
+                {**value, "stamp": value.get("stamp") or [counter, position]}
+                for position, value in enumerate(meta.operations)
+                if isinstance(value, dict)
+            ]
+            log.counter = max(log.counter, counter)
+            batches.append(Batch(columns=record.content.columns, values=values))
+        return batches
+
+    def _cut(self, log: Log, end: End) -> None:
+        """Leave of an own old log what the remote has of it."""
+        if end.records == 0:
+            self._folder.remove(log_file(log.stream.stream_id))
+            del self.logs[log.stream.stream_id]
+            return
+        self._folder.append(log_file(log.stream.stream_id), end.length, b"")
+        log.end, log.stored = end, end.length
+
+    # ── what remotes have ───────────────────────────────────────────────────────────────────────────
+
+    def stored_length(self, stream_id: bytes) -> int:
+        """Return from where on a remote's bytes of a log are wanted."""
+        log = self.logs.get(stream_id)
+        return 0 if log is None else log.stored
+
+    def extend(self, stream_id: bytes, content: bytes) -> int:
+        """Check and apply what a remote has of a log from `stored_length` on; store the trusted part durably.
+
+        Returns the new stored length. Raises `FormatError` where the log is not one of this vault.
+        """
+        log = self.logs.get(stream_id)
+        opening = b""
+        if log is None:
+            opening = content[:PREAMBLE_SIZE]
+            stream = self.keychain.stream(opening, stream_id)
+            log = Log(stream, start_of(opening), stored=PREAMBLE_SIZE)
+            content = content[PREAMBLE_SIZE:]
+        before = log.stored
+        start = log.end.length
+        everything = self.piece(stream_id, start, before) + content
+        settled = self._settle(log, self._read(log, memoryview(everything)))
+        if settled.stored > before or opening:
+            # Durable first: what is applied is on disk.
+            kept = everything[before - start : settled.stored - start]
+            self._folder.append(log_file(stream_id), before - len(opening), opening + kept)
+            self.logs[stream_id] = log
+        self._commit(log, settled)
+        return log.stored
+
+    def piece(self, stream_id: bytes, start: int, end: int) -> bytes:
+        """Return stored bytes of a log."""
+        return self._folder.read(log_file(stream_id), start, end) or b""
+
+
+@dataclass(frozen=True)
+class _Settled:
+    reading: Reading
+    end: End
+    stored: int
+    unfinished: bool
+
+
+@dataclass(frozen=True)
+class _Composed:
+    operations: list[tuple[Operation, Stamp]]
+    columns: tuple[Column, ...]
+    counter: int
+
+
+def _compose(previous: int, heads: tuple[Head, ...], batches: Sequence[Batch]) -> tuple[list[Content], list[_Composed]]:
+    """Return the records' contents, and the same operations with their stamps for the view."""
+    contents, composed = list[Content](), list[_Composed]()
+    for batch in batches:
+        counter = Meta(previous, heads, ()).counter
+        values = [*batch.values, *(encode_operation(operation) for operation in batch.operations)]
+        contents.append(Content(b"", False, encode_meta(previous, heads, values), batch.columns))
+        decoded = [decode_operation(value, counter, position) for position, value in enumerate(batch.values)]
+        decoded += [
+            (operation, make_stamp(counter, position, operation.id))
+            for position, operation in enumerate(batch.operations, start=len(decoded))
+        ]
+        composed.append(_Composed(decoded, batch.columns, counter))
+        previous, heads = counter, ()
+    return contents, composed
+
+
+def _is_stream_name(stem: str) -> bool:
+    return len(stem) == 32 and all(character in "0123456789abcdef" for character in stem)

@@ -1,0 +1,215 @@
+"""Open a vault's folder: keys, keyring, logs, view."""
+
+import secrets
+from dataclasses import dataclass, field, replace
+
+from memseal.errors import Finding, FormatError, LocalRollback, VaultMissing
+from memseal.format.derivation import cache_key
+from memseal.format.device_file import Stretch
+from memseal.format.fields import U53, Fields
+from memseal.format.keys import StretchedPassphrase
+from memseal.format.log import End
+from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamble
+from memseal.format.primitives import Cost, sha256, stretch
+from memseal.index.image import open_bound, open_image, seal_image
+from memseal.index.view import View
+from memseal.store.folder import CACHE, VaultFolder
+from memseal.vault.device import Device, Marks, open_device, read_device_file
+from memseal.vault.keychain import Keychain, Keyring, load_keyring
+from memseal.vault.logbook import Log, Logbook, log_file
+
+VIEW = f"{CACHE}/view.mseal"
+# A cache is written when this many bytes of log were read that it does not cover: about a tenth of a second of reading.
+_CACHE_WORTH = 1 << 20
+
+
+def stretcher(passphrase: str) -> Stretch:
+    """Return a function that stretches this passphrase, each salt and cost once."""
+    known: dict[tuple[bytes, Cost], StretchedPassphrase] = {}
+
+    def stretch_once(salt: bytes, cost: Cost) -> StretchedPassphrase:
+        if (salt, cost) not in known:
+            known[salt, cost] = stretch(passphrase, salt, cost)
+        return known[salt, cost]
+
+    return stretch_once
+
+
+@dataclass
+class Opened:
+    """An open vault's parts."""
+
+    folder: VaultFolder
+    device: Device
+    keychain: Keychain
+    logbook: Logbook
+    findings: list[Finding] = field(default_factory=list[Finding])
+    """What was noticed while opening, beside the logbook's findings."""
+    uncached: int = 0
+    """Bytes of log that the cache does not cover."""
+
+
+def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opened:
+    """Open a vault.
+
+    Raises `VaultMissing`, `PassphraseWrong`, `LocalRollback`, `DeviceEnded`, `DeviceFileDamaged` or `FormatError`.
+    """
+    if not folder.exists():
+        raise VaultMissing(f"no vault is at {folder.path}: create one, or join with the emergency kit")
+    file = read_device_file(folder)
+    keyring = load_keyring(folder, file.vault_id)
+    device = open_device(file, keyring.public, stretch)
+    keychain = Keychain.open(keyring, device.keys.wrap, device.signing_public)
+    _check_keyring(device.marks, keyring)
+    if device.slots != file.slots and not read_only:
+        device.save(folder)
+    opened = open_logs(folder, device, keychain)
+    if not read_only:
+        finish_key_change(opened)
+    return opened
+
+
+def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened:
+    """Read logs, from the cache where it holds and from the files for the rest."""
+    logbook, covered = _from_cache(folder, device, keychain) or (Logbook(folder, keychain, device.keys.sign, View()), 0)
+    logbook.load(device.marks.logs)
+    if logbook.view.pin_moved:
+        logbook = rebuilt(folder, device, keychain, logbook.view)
+        covered = 0
+    opened = Opened(folder, device, keychain, logbook, list(device.findings))
+    opened.uncached = sum(log.end.length for log in logbook.logs.values()) - covered
+    _note_rollback(opened)
+    return opened
+
+
+def rebuilt(folder: VaultFolder, device: Device, keychain: Keychain, before: View) -> Logbook:
+    """Return the logbook read anew from all logs, with vectors of the model that is pinned now."""
+    view = View(pin=before.state_pin())
+    before.close()
+    logbook = Logbook(folder, keychain, device.keys.sign, view)
+    logbook.load(device.marks.logs)
+    view.release_pin()
+    return logbook
+
+
+def _check_keyring(marks: Marks, keyring: Keyring) -> None:
+    """Notice a keyring that was put back to an older state."""
+    newest = keyring.newest
+    if newest.public.version < marks.keyring:
+        raise LocalRollback("the keyring was put back to an older version: restore the newer files, or join again")
+    if newest.public.version == marks.keyring and newest.digest != marks.digest:
+        raise LocalRollback("the keyring was replaced by another one: restore the files, or join again with the kit")
+
+
+def _note_rollback(opened: Opened) -> None:
+    """Notice logs that are shorter than this device has seen them, or missing; never write to such a log again."""
+    for stream_id, mark in opened.device.marks.logs.items():
+        log = opened.logbook.logs.get(stream_id)
+        if log is None or max(log.end.length, log.stored) < mark.length:
+            detail = "shorter than this device has seen it: synchronise to get the rest back, or restore the file"
+            opened.findings.append(Finding("local_rollback", log_file(stream_id), detail))
+            if log is not None:
+                log.appendable = False
+
+
+def finish_key_change(opened: Opened) -> None:
+    """Write again what this device's ended keys had written and no remote has: a key change may have been cut short."""
+    logbook = opened.logbook
+    ends = {stream_id: log.stream.limit or log.end for stream_id, log in logbook.logs.items()}
+    if logbook.reemit(ends, secrets.token_bytes(4)):
+        opened.device = opened.device.with_marks(replace(opened.device.marks, logs=_shortened(opened)))
+        opened.device.save(opened.folder)
+
+
+def _shortened(opened: Opened) -> dict[bytes, End]:
+    """Return the marks of logs without those that were cut on purpose."""
+    logs = opened.logbook.logs
+    return {
+        stream_id: mark
+        for stream_id, mark in opened.device.marks.logs.items()
+        if stream_id in logs and logs[stream_id].end.length >= mark.length
+    }
+
+
+# ── the cache ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _from_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple[Logbook, int] | None:
+    """Return a logbook from the sealed cache and the bytes it covers, or None where it is not there or not current."""
+    content = folder.read(VIEW)
+    if content is None:
+        return None
+    try:
+        parsed = decode_preamble(content, Kind.CACHE, device.vault_id)
+        key = cache_key(device.keys.local, device.vault_id, device.device_id, parsed.nonce)
+        sealed = memoryview(content)
+        bound = Fields(open_bound(sealed, key), "record_content", "cache")
+        if bound.size("keyring", 32) != keychain.keyring.newest.digest:
+            return None
+        logs = _cached_logs(folder, keychain, bound)
+        if logs is None:
+            return None
+        logbook = Logbook(folder, keychain, device.keys.sign, open_image(sealed, key))
+    except FormatError:
+        # Damaged, of an older local key, or of other software: it only costs time.
+        return None
+    logbook.logs = {log.stream.stream_id: log for log in logs}
+    logbook.findings = [Finding(*row) for row in bound.tuples("findings", 3)]
+    return logbook, sum(log.end.length for log in logs)
+
+
+def _cached_logs(folder: VaultFolder, keychain: Keychain, bound: Fields) -> list[Log] | None:
+    """Return the logs as the cache saw them, or None where one on disk does not begin with the same bytes."""
+    logs = []
+    for value in bound.array("logs"):
+        row = Fields(value, "record_content", "cache")
+        end = End(row.count("length", PREAMBLE_SIZE, U53), row.count("records"), row.octets("chain"))
+        stream_id = row.size("stream", 16)
+        content = folder.read(log_file(stream_id), 0, end.length) or b""
+        if len(content) != end.length or sha256(content) != row.size("hash", 32):
+            return None
+        stream = keychain.stream(content[:PREAMBLE_SIZE], stream_id)
+        named = dict[bytes, int](row.tuples("named", 2))
+        log = Log(stream, end, row.count("counter", below=U53 + 1), named, end.length, bool(row.get("appendable")))
+        logs.append(log)
+    return logs
+
+
+def write_cache(opened: Opened) -> None:
+    """Seal the view for the next opening, where that will save enough time."""
+    if opened.uncached < _CACHE_WORTH:
+        return
+    device, logbook = opened.device, opened.logbook
+    nonce = secrets.token_bytes(12)
+    preamble = Preamble(Kind.CACHE, 0, device.vault_id, device.device_id, nonce).to_bytes()
+    key = cache_key(device.keys.local, device.vault_id, device.device_id, nonce)
+    bound = {
+        "keyring": opened.keychain.keyring.newest.digest,
+        "logs": [_cached_row(opened.folder, log) for log in logbook.logs.values()],
+        "findings": [[finding.code, finding.where, finding.detail] for finding in logbook.findings],
+    }
+    opened.folder.replace(VIEW, seal_image(logbook.view, bound, preamble, key))
+    opened.uncached = 0
+
+
+def _cached_row(folder: VaultFolder, log: Log) -> dict[str, object]:
+    return {
+        "stream": log.stream.stream_id,
+        "length": log.end.length,
+        "records": log.end.records,
+        "chain": log.end.chain,
+        "hash": sha256(folder.read(log_file(log.stream.stream_id), 0, log.end.length) or b""),
+        "counter": log.counter,
+        "named": [[stream_id, count] for stream_id, count in log.named.items()],
+        "appendable": log.appendable,
+    }
+
+
+def current_marks(opened: Opened) -> Marks:
+    """Return the device's marks moved on to what is here now; a log's mark never goes back."""
+    marks, newest = opened.device.marks, opened.keychain.keyring.newest
+    logs = dict(marks.logs)
+    for stream_id, log in opened.logbook.logs.items():
+        if stream_id not in logs or logs[stream_id].length < log.end.length:
+            logs[stream_id] = log.end
+    return Marks(newest.public.version, newest.digest, logs, marks.remotes, marks.server)

@@ -1,0 +1,137 @@
+"""This device's copy of a vault, as a synchronisation sees it."""
+
+import secrets
+from collections.abc import Mapping
+
+from memseal.errors import FormatError
+from memseal.format.content import chain_next
+from memseal.format.keyring import KeyringVersion, decode_version
+from memseal.format.log import End, start_of
+from memseal.format.records import HEADER_SIZE, decode_header
+from memseal.format.segment import FIRST, SEGMENT_TARGET, Segment
+from memseal.sync.session import LocalLog
+from memseal.vault.keychain import Keychain, save_version, version_file
+from memseal.vault.logbook import Log, log_file
+from memseal.vault.opening import Opened, rebuilt
+
+
+class VaultReplica:
+    """An open vault's files and view; what it accepts is checked, durable and applied."""
+
+    def __init__(self, opened: Opened) -> None:
+        """Take an open vault."""
+        self._opened = opened
+        self._keyring = opened.keychain.keyring
+        self._held: list[KeyringVersion] = []
+
+    # ── keyring ─────────────────────────────────────────────────────────────────────────────────────
+
+    def keyring_version(self) -> int:
+        """Return the number of the newest keyring version here."""
+        return self._keyring.public.version
+
+    def keyring_digest(self) -> bytes:
+        """Return its digest."""
+        return self._keyring.newest.digest
+
+    def keyring_content(self, version: int) -> bytes:
+        """Return a version's bytes, as whole as they are here."""
+        content = self._opened.folder.read(version_file(version))
+        if content is None:
+            raise FormatError("keyring_missing", f"keyring version {version} is missing here")
+        return content
+
+    def accept_keyring(self, content: bytes) -> None:
+        """Take the next version: checked, opened with this device's box, then stored.
+
+        One that the server keeps only in part is held until a whole one comes after it: only that one can be opened.
+        """
+        opened = self._opened
+        version = decode_version(content, opened.device.vault_id)
+        self._keyring = self._keyring.followed_by(version)
+        self._held.append(version)
+        if version.boxes is None:
+            return
+        chain = Keychain.open(self._keyring, opened.device.keys.wrap, opened.device.signing_public)
+        for each in self._held:
+            save_version(opened.folder, each)
+        self._held.clear()
+        use_keychain(opened, chain)
+
+    # ── logs ────────────────────────────────────────────────────────────────────────────────────────
+
+    def logs(self) -> Mapping[bytes, LocalLog]:
+        """Return all logs that can be read here, as far as they are whole and count."""
+        epoch = self._opened.keychain.keyring.public.epoch
+        logbook = self._opened.logbook
+        return {
+            stream_id: LocalLog(log.end, logbook.is_own(log) and log.stream.epoch == epoch)
+            for stream_id, log in logbook.logs.items()
+            if log.end.records
+        }
+
+    def wanted_from(self, stream_id: bytes) -> int:
+        """Return the offset from which on a remote's bytes of a log are wanted."""
+        return self._opened.logbook.stored_length(stream_id)
+
+    def extend(self, stream_id: bytes, content: bytes) -> int:
+        """Take bytes of a log from there on, and return the new offset; raises `FormatError`."""
+        before = self.wanted_from(stream_id)
+        after = self._opened.logbook.extend(stream_id, content)
+        self._opened.uncached += after - before
+        return after
+
+    def end_at(self, stream_id: bytes, length: int) -> End | None:
+        """Return where the log here stands at a length, or None where no record ends there."""
+        log = self._opened.logbook.logs.get(stream_id)
+        if log is None or length > log.stored:
+            return None
+        return log.end if log.end.length == length else self._walk(log, length)
+
+    def _walk(self, log: Log, length: int) -> End | None:
+        """Hash the stored records up to a length."""
+        end = start_of(log.stream.preamble)
+        content = memoryview(self._opened.folder.read(log_file(log.stream.stream_id), 0, length) or b"")
+        while end.length < len(content):
+            try:
+                place = decode_header(content, end.length, end.records)
+            except FormatError:
+                return None
+            end = End(place.end, end.records + 1, chain_next(end.chain, content[place.offset : place.end]))
+        return end if end.length == length else None
+
+    def next_segment(self, stream_id: bytes, start: End | None) -> tuple[bytes, End] | None:
+        """Return the segment after a place (None: the beginning) and where it ends, or None at the end of the log."""
+        log = self._opened.logbook.logs[stream_id]
+        begin = start_of(log.stream.preamble) if start is None else start
+        if begin.length >= log.end.length:
+            return None
+        window = min(log.end.length, begin.length + SEGMENT_TARGET)
+        content = memoryview(self._opened.logbook.piece(stream_id, begin.length, window))
+        end, offset = begin, 0
+        while end.length < log.end.length:
+            if offset + HEADER_SIZE > len(content) and end.records > begin.records:
+                break
+            size = int.from_bytes(content[offset : offset + 4], "big") + HEADER_SIZE
+            if offset + size > len(content):
+                if end.records > begin.records:
+                    break
+                content = memoryview(self._opened.logbook.piece(stream_id, begin.length, begin.length + size))
+            record = content[offset : offset + size]
+            end = End(end.length + size, end.records + 1, chain_next(end.chain, record))
+            offset += size
+        piece = bytes(content[:offset])
+        if start is None:
+            return Segment(FIRST, log.stream.preamble + piece).to_bytes(), end
+        return Segment(start, piece).to_bytes(), end
+
+    def settle_epoch(self, there: Mapping[bytes, End]) -> None:
+        """Write again under the present epoch what was written under an earlier one and the remote does not have."""
+        self._opened.logbook.reemit(there, secrets.token_bytes(4))
+
+
+def use_keychain(opened: Opened, chain: Keychain) -> None:
+    """Go on with another keychain; the view is read anew where records that were applied count no more."""
+    opened.keychain = chain
+    if not opened.logbook.rekey(chain, opened.device.keys.sign):
+        opened.logbook = rebuilt(opened.folder, opened.device, chain, opened.logbook.view)

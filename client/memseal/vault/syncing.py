@@ -1,0 +1,90 @@
+"""Synchronise an open vault with a remote."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from memseal.errors import Finding, RemoteUnknown
+from memseal.format.keys import SigningKey
+from memseal.store.disk import OsDisk
+from memseal.sync.session import Outcome, Seen, SyncSession
+from memseal.transport import Transport
+from memseal.transport.folder import FolderTransport
+from memseal.vault.device import RemoteMarks
+from memseal.vault.opening import Opened, current_marks
+from memseal.vault.replica import VaultReplica
+from memseal.vault.status import all_findings
+
+
+@dataclass(frozen=True)
+class SyncReport:
+    """What one synchronisation did: memories that came, bytes moved, and what was noticed."""
+
+    remote: str
+    new_memories: int
+    pulled_bytes: int
+    pushed_bytes: int
+    findings: Sequence[Finding]
+
+
+def open_transport(remote: str, vault_id: bytes, key: SigningKey) -> Transport:
+    """Return the way to a remote: a server's address, or a folder's path or `file:` URL; raises `RemoteUnknown`."""
+    scheme = urlsplit(remote).scheme
+    if scheme in ("http", "https"):
+        # Imported here: aiohttp is an extra, and a vault without a server needs none.
+        from memseal.transport.http import HttpTransport
+
+        return HttpTransport(remote, vault_id, key)
+    if scheme == "file":
+        return FolderTransport(Path(unquote(urlsplit(remote).path)), vault_id, OsDisk())
+    if scheme and len(scheme) > 1:  # one letter is a Windows drive
+        raise RemoteUnknown(f"{scheme}: is no kind of remote: give https://… or a folder")
+    return FolderTransport(Path(remote).expanduser().absolute(), vault_id, OsDisk())
+
+
+def sync(opened: Opened, remote: str | None, *, accept_rollback: bool) -> SyncReport:
+    """Synchronise once."""
+    address = remote or opened.device.marks.server
+    if not address:
+        raise RemoteUnknown("no remote is known yet: give a server's address or a folder")
+    transport = open_transport(address, opened.device.vault_id, opened.device.keys.sign)
+    try:
+        return _sync(opened, transport, accept_rollback)
+    finally:
+        transport.close()
+
+
+def _sync(opened: Opened, transport: Transport, accept_rollback: bool) -> SyncReport:
+    before = opened.logbook.view.state.count()
+    marks = opened.device.marks.remotes.get(transport.address, RemoteMarks())
+    session = SyncSession(VaultReplica(opened), Seen(marks.keyring, marks.logs), accept_rollback=accept_rollback)
+    try:
+        drive(session, transport)
+    finally:
+        _keep_marks(opened, transport, session.outcome())
+    outcome = session.outcome()
+    return SyncReport(
+        remote=transport.address,
+        new_memories=opened.logbook.view.state.count() - before,
+        pulled_bytes=outcome.pulled_bytes,
+        pushed_bytes=outcome.pushed_bytes,
+        findings=[*outcome.findings, *all_findings(opened)],
+    )
+
+
+def drive(session: SyncSession, transport: Transport) -> None:
+    """Carry a session's requests until it has none."""
+    while (request := session.next_request()) is not None:
+        session.receive(transport.send(request))
+
+
+def _keep_marks(opened: Opened, transport: Transport, outcome: Outcome) -> None:
+    """Write down what was seen, also of a round that broke off."""
+    marks = current_marks(opened)
+    seen = RemoteMarks(outcome.seen.keyring, outcome.seen.logs)
+    server = transport.address if transport.carries_keys and outcome.seen.keyring else marks.server
+    marks = replace(marks, remotes={**marks.remotes, transport.address: seen}, server=server)
+    if marks != opened.device.marks:
+        opened.device = opened.device.with_marks(marks)
+        opened.device.save(opened.folder)

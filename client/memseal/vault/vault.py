@@ -1,0 +1,489 @@
+"""The vault that apps hold."""
+
+import contextlib
+import platform
+import secrets
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from memseal.embedding import Embedder, default_embedder
+from memseal.errors import Finding, MemoryState, MemoryUnknown, VaultClosed, VaultMissing, VaultReadOnly
+from memseal.format.device_file import Stretch
+from memseal.format.kit import Kit
+from memseal.memory.memory import (
+    Draft,
+    Memory,
+    State,
+    check_reason,
+    draft,
+    from_microseconds,
+    parse_id,
+    to_microseconds,
+)
+from memseal.memory.operations import Operation, Remember, Retraction, Tagging
+from memseal.store.disk import OsDisk
+from memseal.store.folder import LOCK, VaultFolder
+from memseal.store.lock import VaultLock
+from memseal.vault import joining, passphrases, reindexing, syncing
+from memseal.vault.creation import create_folder
+from memseal.vault.logbook import Batch
+from memseal.vault.opening import Opened, current_marks, open_folder, stretcher, write_cache
+from memseal.vault.searching import Hit, counted, listed, search
+from memseal.vault.status import Status, status_of
+from memseal.vault.syncing import SyncReport
+from memseal.vault.verifying import verify
+from memseal.vault.writing import (
+    Vectors,
+    embedded_vectors,
+    given_vectors,
+    new_id,
+    read_items,
+    remember_batches,
+)
+
+EmbedderChoice = Embedder | None | Literal["default"]
+
+
+class Vault:
+    """One person's memories, open: every method is safe under threads, every write durable when it returns.
+
+    Use `Vault.create`, `Vault.open` or `Vault.join`, and `close` it, or use it as a context manager.
+    """
+
+    def __init__(self, opened: Opened, lock: VaultLock | None, embedder: EmbedderChoice) -> None:
+        """Take an opened folder; apps use `create`, `open` or `join` instead."""
+        self._opened = opened
+        self._lock = lock
+        self._embedder: Embedder | None = default_embedder() if embedder == "default" else embedder
+        self._busy = threading.RLock()
+        self._closed = False
+
+    # ── a vault's life ──────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def create(
+        cls,
+        path: str | PathLike[str],
+        passphrase: str,
+        *,
+        device_name: str | None = None,
+        embedder: EmbedderChoice = "default",
+    ) -> Self:
+        """Make a new vault in a folder that is not there or empty, and open it.
+
+        Raises `VaultExists` where anything is at the path, `PassphraseEmpty`, or a `DiskError`; then nothing was made.
+        """
+        folder, _ = create_folder(
+            _path(path), OsDisk(), passphrase, device_name or platform.node(), stretcher(passphrase)
+        )
+        return cls.open(folder.path, passphrase, embedder=embedder)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        passphrase: str,
+        *,
+        read_only: bool = False,
+        embedder: EmbedderChoice = "default",
+    ) -> Self:
+        """Open a vault, for writing unless `read_only`.
+
+        Raises `VaultMissing`, `PassphraseWrong`, `VaultBusy` (open for writing elsewhere), `LocalRollback`, `DeviceEnded`,
+        `DeviceFileDamaged` or `FormatError`. Damage to single records does not raise: `status().findings` lists it.
+        """
+        return cls._open(VaultFolder(_path(path), OsDisk()), stretcher(passphrase), read_only, embedder)
+
+    @classmethod
+    def _open(cls, folder: VaultFolder, stretch: Stretch, read_only: bool, embedder: EmbedderChoice) -> Self:
+        if not folder.exists():
+            raise VaultMissing(f"no vault is at {folder.path}: create one, or join with the emergency kit")
+        lock = None if read_only else VaultLock(folder.path / LOCK)
+        try:
+            return cls(open_folder(folder, stretch, read_only), lock, embedder)
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
+
+    @classmethod
+    def join(
+        cls,
+        path: str | PathLike[str],
+        kit: str,
+        passphrase: str,
+        remote: str | None = None,
+        *,
+        device_name: str | None = None,
+        embedder: EmbedderChoice = "default",
+    ) -> Self:
+        """Make this device one of a vault's devices, by its emergency kit and passphrase, and fetch the memories.
+
+        `remote` is the server's address; the kit names it where it is known. Raises `KitMalformed`, `KitOrPassphrase`,
+        `VaultExists`, `RemoteUnreachable`, `RemoteRefused`, `FolderKeys`, …; until it has joined, nothing is left behind.
+        """
+        folder = joining.join(_path(path), OsDisk(), kit, passphrase, remote, device_name or platform.node())
+        vault = cls.open(folder.path, passphrase, embedder=embedder)
+        try:
+            vault.sync(remote)
+        except BaseException:
+            vault.close()
+            raise
+        return vault
+
+    def close(self) -> None:
+        """Seal the cache, note what was seen, let go of the lock; doing it twice is harmless."""
+        with self._busy:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                if self._lock is not None:
+                    self._settle()
+            finally:
+                self._opened.logbook.view.close()
+                if self._lock is not None:
+                    self._lock.release()
+
+    def _settle(self) -> None:
+        opened = self._opened
+        marks = current_marks(opened)
+        if marks != opened.device.marks:
+            opened.device = opened.device.with_marks(marks)
+            opened.device.save(opened.folder)
+        write_cache(opened)
+
+    def __enter__(self) -> Self:
+        """Return the vault itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the vault."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Show where it is, and nothing of what is in it."""
+        return f"<Vault {str(self._opened.folder.path)!r}{' closed' if self._closed else ''}>"
+
+    # ── writing ─────────────────────────────────────────────────────────────────────────────────────
+
+    def remember(
+        self,
+        content: str,
+        *,
+        source: str,
+        kind: str = "note",
+        tags: Iterable[str] = (),
+        author: str | None = None,
+        thread: str | None = None,
+        position: int | None = None,
+        captured_at: datetime | None = None,
+        origin: str | None = None,
+        embedding: ArrayLike | None = None,
+    ) -> Memory:
+        """Store one memory durably and return it.
+
+        The same content, kind, author, thread and time again is the same memory: the first is returned, and taken back
+        into recall if it was retracted. `kind` is one of
+        fact, decision, preference, episode, hazard, note; `captured_at` an aware datetime; `embedding` has shape (d,).
+        Raises `MemoryInvalid`, `VectorInvalid` or `TypeError` before anything is written.
+        """
+        what = draft(
+            content,
+            source=source,
+            kind=kind,
+            tags=tags,
+            author=author,
+            thread=thread,
+            position=position,
+            captured_at=captured_at,
+            origin=origin,
+        )
+        return self._remember([what], None if embedding is None else np.atleast_2d(np.asarray(embedding)))[0]
+
+    def remember_many(self, items: Iterable[Mapping[str, Any]], embeddings: ArrayLike | None = None) -> list[Memory]:
+        """Store many memories in one durable write, all or none, and return them in order.
+
+        `items` are mappings with `content` and the keywords of `remember`; `embeddings` has shape (n, d). What is there
+        already is not stored twice, also within the items. Raises as `remember` does, naming the item.
+        """
+        return self._remember(read_items(items), embeddings)
+
+    def _remember(self, drafts: Sequence[Draft], embeddings: ArrayLike | None) -> list[Memory]:
+        with self._writing() as opened:
+            view = opened.logbook.view
+            given = None if embeddings is None else given_vectors(view, embeddings, len(drafts))
+            places, fresh = self._fresh(drafts)
+            chosen = [drafts[place] for place in fresh]
+            vectors: Vectors | None
+            if given is not None:
+                vectors = Vectors(given.model, given.codes if len(fresh) == len(drafts) else given.codes[fresh])
+            else:
+                vectors = embedded_vectors(view, self._embedder, chosen)
+            now = _now()
+            new = [Remember(new_id(), each, now) for each in chosen]
+            again = self._restorations([place for place in places if isinstance(place, bytes)], now)
+            if new or again:
+                self._write([*remember_batches(view, new, vectors, now), *again])
+            return [self._known(place) if isinstance(place, bytes) else _memory(new[place]) for place in places]
+
+    def _fresh(self, drafts: Sequence[Draft]) -> tuple[list[bytes | int], list[int]]:
+        """Return for each draft the id of the memory it is the same as, or its place among the new; and who is new."""
+        state = self._opened.logbook.view.state
+        first: dict[tuple[Any, ...], int] = {}
+        places, fresh = list[bytes | int](), list[int]()
+        for number, each in enumerate(drafts):
+            known = state.same_as(each)
+            if known is not None:
+                places.append(known)
+                continue
+            what = (each.content, each.kind, each.author, each.thread, each.captured_at)
+            place = first.setdefault(what, len(fresh))
+            if place == len(fresh):
+                fresh.append(number)
+            places.append(place)
+        return places, fresh
+
+    def _restorations(self, known: Sequence[bytes], now: int) -> list[Batch]:
+        """Return what takes memories that were retracted, and are remembered again, back into recall."""
+        gone = [target for target in dict.fromkeys(known) if self._known(target).state & State.RETRACTED]
+        return (
+            [Batch([Retraction(new_id(), target, False, now, "remembered again") for target in gone])] if gone else []
+        )
+
+    def supersede(
+        self,
+        memory_id: str,
+        content: str,
+        *,
+        source: str,
+        reason: str | None = None,
+        embedding: ArrayLike | None = None,
+        **changes: Any,
+    ) -> Memory:
+        """Replace a memory by a new one and return that; the old one stays, out of recall.
+
+        Kind, tags, author, thread and position carry over unless they are among `changes`. Raises `MemoryUnknown`,
+        `MemoryState` where the memory was superseded already (supersede the newest), or as `remember` does.
+        """
+        with self._writing() as opened:
+            old = self._get(memory_id)
+            if old.state & State.SUPERSEDED:
+                raise MemoryState(f"this memory was superseded by {old.superseded_by}: supersede that one")
+            kept = {name: getattr(old, name) for name in ("kind", "tags", "author", "thread", "position")}
+            what = draft(content, source=source, **{**kept, **changes})
+            view = opened.logbook.view
+            vectors = (
+                embedded_vectors(view, self._embedder, [what])
+                if embedding is None
+                else given_vectors(view, np.atleast_2d(np.asarray(embedding)), 1)
+            )
+            now = _now()
+            new = Remember(new_id(), what, now, of=parse_id(old.id), reason=check_reason(reason))
+            self._write(remember_batches(view, [new], vectors, now))
+            return self._known(new.id)
+
+    def retract(self, memory_id: str, *, reason: str) -> Memory:
+        """Take a memory out of recall, reversibly; retracting it again keeps the first reason.
+
+        Raises `MemoryUnknown`.
+        """
+        return self._retract(memory_id, retracted=True, reason=reason)
+
+    def restore(self, memory_id: str, *, reason: str | None = None) -> Memory:
+        """Undo a retraction; a memory that is not retracted is returned as it is.
+
+        Raises `MemoryUnknown`.
+        """
+        return self._retract(memory_id, retracted=False, reason=reason)
+
+    def _retract(self, memory_id: str, *, retracted: bool, reason: str | None) -> Memory:
+        with self._writing():
+            memory = self._get(memory_id)
+            if bool(memory.state & State.RETRACTED) == retracted:
+                return memory
+            target = parse_id(memory.id)
+            self._write([Batch([Retraction(new_id(), target, retracted, _now(), check_reason(reason))])])
+            return self._known(target)
+
+    def tag(self, memory_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
+        """Add and remove tags of a memory and return it; a tag added elsewhere at the same time stays.
+
+        Raises `MemoryUnknown`, `MemoryInvalid` or `TypeError`.
+        """
+        with self._writing() as opened:
+            memory = self._get(memory_id)
+            state, target = opened.logbook.view.state, parse_id(memory.id)
+            added = draft("x", source="x", tags=add).tags
+            unwanted = set(draft("x", source="x", tags=remove).tags)
+            removed = [row for row in state.tags_of(state.number_of(target) or 0) if row[0] in unwanted]
+            operations: list[Operation] = []
+            for where in dict.fromkeys((target, *(each for _, each, _ in removed))):
+                gone = tuple((tag, by) for tag, each, by in removed if each == where)
+                operations.append(Tagging(new_id(), where, _now(), added if where == target else (), gone))
+            self._write([Batch(operations)])
+            return self._known(target)
+
+    def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Give vectors to the memories that have none of the pinned model, and return how many got one.
+
+        Each step is durable: broken off, it goes on where it was. `progress` is called with (done, total). Raises
+        `EmbedderUnavailable`, or `EmbedderAnswer`.
+        """
+        return reindexing.reindex(self._writing, self._write, self._embedder, progress)
+
+    def _write(self, batches: Sequence[Batch]) -> None:
+        opened = self._opened
+        before = sum(log.end.length for log in opened.logbook.logs.values())
+        opened.logbook.write(batches, secrets.token_bytes(4))
+        opened.uncached += sum(log.end.length for log in opened.logbook.logs.values()) - before
+
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+    def search(
+        self, query: str | None = None, *, vector: ArrayLike | None = None, limit: int = 10, **filters: Any
+    ) -> list[Hit]:
+        """Return at most `limit` memories related to the query, best first; none where nothing is.
+
+        Words and meaning count together; without a model, words alone. `vector` is a ready query vector, shape (d,).
+        Filters: `kind`, `author`, `thread`, `source`, `origin`, `tags` (all of them), `since` and `until` (aware
+        datetimes, half-open), `state` (active, superseded, retracted, all). Raises `FilterUnknown`, `VectorInvalid`.
+        """
+        with self._reading() as opened:
+            return search(opened.logbook.view, self._embedder, query, vector, limit, filters)
+
+    def get(self, memory_id: str) -> Memory:
+        """Return a memory by its id, whatever its state; raises `MemoryUnknown`."""
+        with self._reading():
+            return self._get(memory_id)
+
+    def list(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> Sequence[Memory]:
+        """Return memories by time, newest first; filters as for `search`."""
+        with self._reading() as opened:
+            return listed(opened.logbook.view, limit, offset, filters)
+
+    def count(self, **filters: Any) -> int:
+        """Return how many memories there are; filters as for `search`."""
+        with self._reading() as opened:
+            return counted(opened.logbook.view, filters)
+
+    def conflicts(self) -> Sequence[Sequence[Memory]]:
+        """Return, for each memory that several others supersede, those others: the current one first."""
+        with self._reading() as opened:
+            state = opened.logbook.view.state
+            return [state.memories(rivals) for _, rivals in state.conflicts()]
+
+    def has_origin(self, origin: str) -> bool:
+        """Return whether a memory with this `origin` is there: what an import has brought already."""
+        with self._reading() as opened:
+            return opened.logbook.view.state.has_origin(origin)
+
+    def _get(self, memory_id: str) -> Memory:
+        return self._known(parse_id(memory_id))
+
+    def _known(self, memory_id: bytes) -> Memory:
+        state = self._opened.logbook.view.state
+        number = state.number_of(memory_id)
+        if number is None:
+            raise MemoryUnknown("no memory has this id: `list` shows what is there")
+        return state.memories([number])[0]
+
+    # ── keys and devices ────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def emergency_kit(self) -> str:
+        """The string that, with the passphrase, lets a new device join: a secret, to be kept on paper."""
+        with self._reading() as opened:
+            chain, marks = opened.keychain, opened.device.marks
+            return Kit(
+                chain.vault_id, chain.secrets.kit_secret, chain.keyring.public.kit.generation, marks.server
+            ).to_text()
+
+    def change_passphrase(self, old: str, new: str, *, remote: str | None = None) -> None:
+        """Change the passphrase: new keys for this device, a new emergency kit, a new epoch.
+
+        Where the passphrase was changed on another device, `new` is that one, and this device takes it on. A vault that
+        lives on a server needs it for this (`remote`, or the one it was last synchronised with). Raises `PassphraseWrong`,
+        `PassphraseEmpty`, `RemoteUnreachable`; then nothing has changed.
+        """
+        with self._writing() as opened:
+            passphrases.change(opened, stretcher(old), stretcher(new), new, remote)
+
+    # ── remotes ─────────────────────────────────────────────────────────────────────────────────────
+
+    def sync(self, remote: str | None = None, *, accept_rollback: bool = False) -> SyncReport:
+        """Exchange what is new with a server (`https://…`) or a folder, and say what was done.
+
+        Without `remote`: the server of the last time. Raises `RemoteUnreachable` (nothing is lost, try again),
+        `RolledBack` (the remote shows less than before; `accept_rollback=True` fills it up again), `KeyringForked`,
+        `RemoteRefused`, `RemoteUnknown`, …
+        """
+        with self._writing() as opened:
+            return syncing.sync(opened, remote, accept_rollback=accept_rollback)
+
+    def status(self) -> Status:
+        """Return what is here: counts, devices, findings, and what no server has yet."""
+        with self._reading() as opened:
+            return status_of(opened, self._embedder, read_only=self._lock is None)
+
+    def verify(self) -> Sequence[Finding]:
+        """Read every file of the vault anew, without the cache, and return all that is wrong with it."""
+        with self._reading() as opened:
+            return verify(opened)
+
+    def state_digest(self) -> bytes:
+        """Return 32 bytes that are equal on two devices exactly if they hold the same state."""
+        with self._reading() as opened:
+            return opened.logbook.view.state.digest()
+
+    # ── guards ──────────────────────────────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def _reading(self) -> Generator[Opened]:
+        with self._busy:
+            if self._closed:
+                raise VaultClosed("the vault was closed: open it again")
+            yield self._opened
+
+    @contextlib.contextmanager
+    def _writing(self) -> Generator[Opened]:
+        with self._reading() as opened:
+            if self._lock is None:
+                raise VaultReadOnly("the vault was opened read-only: open it for writing")
+            yield opened
+
+
+def _path(path: str | PathLike[str]) -> Path:
+    return Path(path).expanduser().absolute()
+
+
+def _now() -> int:
+    return to_microseconds(datetime.now(UTC))
+
+
+def _memory(operation: Remember) -> Memory:
+    """Return a memory that was just written: as the state has it, without asking."""
+    what = operation.draft
+    return Memory(
+        id=operation.id.hex(),
+        content=what.content,
+        kind=what.kind,
+        source=what.source,
+        written_at=from_microseconds(operation.written_at),
+        captured_at=None if what.captured_at is None else from_microseconds(what.captured_at),
+        tags=tuple(sorted(what.tags)),
+        author=what.author,
+        thread=what.thread,
+        position=what.position,
+        origin=what.origin,
+    )

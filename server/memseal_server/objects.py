@@ -1,0 +1,191 @@
+"""Find a vault's objects in the store, and remember what is known of them: they never change."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from memseal_server import container, keyring, segments
+from memseal_server.blobs import AlreadyThere, BlobStore, Stored, StoreUnavailable
+from memseal_server.recent import Recent
+
+# Ten digits are enough for one object a second for three hundred years.
+MAX_NUMBER = 9_999_999_999
+
+# Parsing or hashing more than this would hold up the other requests for a millisecond.
+_LONG_BYTES = 256 * 1024
+# In bytes of public sections. Ordinary ones take twice that in memory, ones made to hurt up to sixty times.
+_VERSIONS_BOUND = 4 * 1024 * 1024
+_PLACES_BOUND = 50_000
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class View:
+    """A vault at one moment: its newest version's number, and the newest segment's of one stream; None: no such."""
+
+    version: int | None
+    seq: int | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a segment's piece lies in its log, in bytes."""
+
+    start: int
+    length: int
+
+
+class Objects:
+    """The keyring versions and segments of all vaults in one store."""
+
+    def __init__(self, store: BlobStore) -> None:
+        self._store = store
+        self._versions: Recent[tuple[bytes, int], keyring.Version] = Recent(_VERSIONS_BOUND)
+        self._ends: Recent[tuple[bytes, bytes, int], segments.End] = Recent(_PLACES_BOUND)
+        self._places: Recent[tuple[bytes, bytes, int], Place] = Recent(_PLACES_BOUND)
+        self._preambles: Recent[tuple[bytes, bytes], container.Preamble] = Recent(_PLACES_BOUND)
+
+    async def newest_version(self, vault: bytes) -> keyring.Version | None:
+        """Return the newest version as the store has it now, or None for a vault that is not there."""
+        [key] = await self._store.newest([_keyring_folder(vault)])
+        number = _number_of(key)
+        return None if number is None else await self.version(vault, number)
+
+    async def view(self, vault: bytes, stream: bytes) -> View:
+        """Return the newest numbers of a vault's keyring and of one of its streams, of one moment."""
+        version, seq = await self._store.newest([_keyring_folder(vault), _stream_folder(vault, stream)])
+        return View(_number_of(version), _number_of(seq))
+
+    async def all_newest(self, vault: bytes) -> tuple[int | None, dict[bytes, int]]:
+        """Return the newest version's number, and the newest segment's of each stream, of one moment."""
+        version: int | None = None
+        streams: dict[bytes, int] = {}
+        for key in await self._store.newest_of_each(vault.hex() + "/"):
+            match key.split("/"):
+                case [_, "keyring", number]:
+                    version = int(number)
+                case [_, "logs", stream, seq]:
+                    streams[bytes.fromhex(stream)] = int(seq)
+                case _:
+                    raise StoreUnavailable("the store has a key that this server does not know")
+        return version, streams
+
+    async def version(self, vault: bytes, number: int) -> keyring.Version:
+        """Return a stored version."""
+        known = self._versions.get((vault, number))
+        if known is not None:
+            return known
+        content = await self.version_bytes(vault, number)
+        try:
+            version = await parse_version(content, vault)
+        except keyring.Refused as error:
+            raise StoreUnavailable("a stored keyring version is damaged") from error
+        self._versions.put((vault, number), version, weight=version.open_length)
+        return version
+
+    async def version_bytes(self, vault: bytes, number: int, *, end: int | None = None) -> bytes:
+        """Return a stored version's bytes up to `end` (None: all)."""
+        return _there(await self._store.get(_keyring_folder(vault) + _digits(number), 0, end))
+
+    async def put_version(self, vault: bytes, number: int, content: bytes) -> Stored | AlreadyThere:
+        """Store a version unless its number is taken."""
+        return await self._store.put_new(_keyring_folder(vault) + _digits(number), content)
+
+    async def segment_bytes(self, vault: bytes, stream: bytes, seq: int) -> bytes:
+        """Return a stored segment."""
+        return _there(await self._store.get(_stream_folder(vault, stream) + _digits(seq)))
+
+    async def put_segment(
+        self, vault: bytes, stream: bytes, seq: int, content: bytes, end: segments.End
+    ) -> Stored | AlreadyThere:
+        """Store a segment, after which the log ends at `end`, unless its number is taken."""
+        outcome = await self._store.put_new(_stream_folder(vault, stream) + _digits(seq), content)
+        if isinstance(outcome, Stored):
+            self._ends.put((vault, stream, seq), end)
+        return outcome
+
+    async def end(self, vault: bytes, stream: bytes, seq: int | None) -> segments.End:
+        """Return where a log ends after its stored segment `seq`; None: nothing of it is there."""
+        if seq is None:
+            return segments.End()
+        known = self._ends.get((vault, stream, seq))
+        if known is not None:
+            return known
+        content = await self.segment_bytes(vault, stream, seq)
+        try:
+            segment = await parse_segment(content, seq)
+        except segments.SegmentInvalid as error:
+            raise StoreUnavailable("a stored segment is damaged") from error
+        self._ends.put((vault, stream, seq), segment.end)
+        return segment.end
+
+    async def log_preamble(self, vault: bytes, stream: bytes) -> container.Preamble:
+        """Return the preamble of a log whose segment 0 is stored."""
+        known = self._preambles.get((vault, stream))
+        if known is not None:
+            return known
+        piece = await self.piece(vault, stream, 0, 0, container.PREAMBLE_SIZE)
+        try:
+            preamble = segments.read_log_preamble(piece, vault=vault, stream=stream)
+        except segments.SegmentInvalid as error:
+            raise StoreUnavailable("a stored log is damaged") from error
+        self._preambles.put((vault, stream), preamble)
+        return preamble
+
+    async def place(self, vault: bytes, stream: bytes, seq: int) -> Place:
+        """Return where a stored segment's piece lies in its log."""
+        known = self._places.get((vault, stream, seq))
+        if known is not None:
+            return known
+        key = _stream_folder(vault, stream) + _digits(seq)
+        header = segments.read_header(_there(await self._store.get(key, 0, segments.HEADER_SIZE)))
+        place = Place(header.start, header.length)
+        self._places.put((vault, stream, seq), place)
+        return place
+
+    async def piece(self, vault: bytes, stream: bytes, seq: int, start: int, end: int) -> bytes:
+        """Return the bytes from `start` up to `end` of a stored segment's piece."""
+        key = _stream_folder(vault, stream) + _digits(seq)
+        return _there(await self._store.get(key, segments.HEADER_SIZE + start, segments.HEADER_SIZE + end))
+
+    async def usage_bytes(self, vault: bytes) -> int:
+        """Return how many bytes the vault's objects have."""
+        return await self._store.usage_bytes(vault.hex() + "/")
+
+
+async def parse_segment(content: bytes, seq: int) -> segments.Segment:
+    """Return the segment in `content`; `SegmentInvalid` where its form is wrong."""
+    return await _long(content, lambda: segments.read_segment(content, seq=seq))
+
+
+async def parse_version(content: bytes, vault: bytes) -> keyring.Version:
+    """Return the version in `content`; `Refused` where it breaks rule K1."""
+    return await _long(content, lambda: keyring.read_version(content, vault))
+
+
+async def _long(content: bytes, work: Callable[[], Value]) -> Value:
+    return await asyncio.to_thread(work) if len(content) > _LONG_BYTES else work()
+
+
+def _there(content: bytes | None) -> bytes:
+    if content is None:
+        raise StoreUnavailable("an object is missing")
+    return content
+
+
+def _keyring_folder(vault: bytes) -> str:
+    return f"{vault.hex()}/keyring/"
+
+
+def _stream_folder(vault: bytes, stream: bytes) -> str:
+    return f"{vault.hex()}/logs/{stream.hex()}/"
+
+
+def _digits(number: int) -> str:
+    return f"{number:010d}"
+
+
+def _number_of(key: str | None) -> int | None:
+    return None if key is None else int(key.rpartition("/")[2])

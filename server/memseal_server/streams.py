@@ -1,0 +1,125 @@
+"""Serve the logs of vaults: which segment may be added, and what has been."""
+
+from memseal_server import access, container, keyring, segments
+from memseal_server.access import Role
+from memseal_server.blobs import Stored
+from memseal_server.limits import Limits, check_room
+from memseal_server.objects import Objects, parse_segment
+from memseal_server.problems import Problem
+from memseal_server.segments import End
+from memseal_server.waiting import Waiters
+
+# The most of a log that one answer carries (sync-protocol §2).
+MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
+
+class Streams:
+    """The logs of all vaults of one store."""
+
+    def __init__(self, objects: Objects, limits: Limits, waiters: Waiters) -> None:
+        self._objects = objects
+        self._limits = limits
+        self._waiters = waiters
+
+    async def read(self, vault: bytes, stream: bytes, start: int, limit: int) -> tuple[bytes, int]:
+        """Return at most `limit` bytes of a log from offset `start`, and the log's length in bytes."""
+        newest_seq = (await self._objects.view(vault, stream)).seq
+        if newest_seq is None:
+            raise Problem("not_found", "Ask the heads which logs there are.")
+        length = (await self._objects.end(vault, stream, newest_seq)).length
+        if start > length:
+            raise Problem("log_range", "Ask from an offset within the log's length.")
+        stop = min(length, start + limit)
+        seq = await self._find(vault, stream, start, newest_seq)
+        pieces: list[bytes] = []
+        while start < stop:
+            place = await self._objects.place(vault, stream, seq)
+            end = min(stop - place.start, place.length)
+            pieces.append(await self._objects.piece(vault, stream, seq, start - place.start, end))
+            start, seq = place.start + end, seq + 1
+        return b"".join(pieces), length
+
+    async def put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
+        """Store a segment that continues its log; whether it is new, else the same bytes were there already."""
+        view = await self._objects.view(vault, stream)
+        if view.version is None:
+            raise Problem("vault_unknown", "Register the vault first.")
+        newest = await self._objects.version(vault, view.version)
+        access.require(access.role_of(key, newest), Role.DEVICE)
+        try:
+            segment = await parse_segment(content, seq)
+            end = await self._objects.end(vault, stream, view.seq)
+            if seq > end.next:
+                raise _order(end)
+            preamble = await self._preamble(vault, stream, seq, content)
+            owner = _owner_of(newest, preamble, key)
+            await self._check_epoch(newest, preamble)
+        except segments.SegmentInvalid as error:
+            raise Problem("segment_invalid", str(error)) from None
+        if owner.sign != key and not refill:
+            raise Problem("key_forbidden", "Another device's log is only put back, with `refill`.")
+        if seq < end.next:
+            return await self._is_same(vault, stream, seq, content)
+        if owner.ended_streams is not None and not segments.is_within(segment.end, owner.ended_streams.get(stream)):
+            raise Problem("stream_ended", "Write what lies beyond into a stream of an active device.")
+        if preamble.epoch < newest.epoch and not refill:
+            raise Problem("epoch_ended", "Go on in a new stream of the newest epoch.")
+        if not segments.continues(segment, end, seq=seq):
+            raise _order(end)
+        return await self._store(vault, stream, seq, content, segment.end)
+
+    async def _find(self, vault: bytes, stream: bytes, offset: int, newest_seq: int) -> int:
+        low, high = 0, newest_seq
+        while low < high:
+            middle = (low + high + 1) // 2
+            if (await self._objects.place(vault, stream, middle)).start <= offset:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    async def _preamble(self, vault: bytes, stream: bytes, seq: int, content: bytes) -> container.Preamble:
+        if seq > 0:
+            return await self._objects.log_preamble(vault, stream)
+        return segments.read_log_preamble(content[segments.HEADER_SIZE :], vault=vault, stream=stream)
+
+    async def _check_epoch(self, newest: keyring.Version, preamble: container.Preamble) -> None:
+        if preamble.epoch > newest.epoch:
+            raise segments.SegmentInvalid("The log's epoch is one that the keyring here does not have.")
+        version = await self._objects.version(newest.vault, newest.epoch_since)
+        while version.epoch > preamble.epoch:
+            before = await self._objects.version(newest.vault, version.number - 1)
+            version = await self._objects.version(newest.vault, before.epoch_since)
+        if not segments.begins_on(preamble, version.digest):
+            raise segments.SegmentInvalid("The log began on another keyring.")
+
+    async def _store(self, vault: bytes, stream: bytes, seq: int, content: bytes, end: End) -> bool:
+        await check_room(self._objects, self._limits, vault, len(content))
+        outcome = await self._objects.put_segment(vault, stream, seq, content, end)
+        if not isinstance(outcome, Stored):
+            return await self._is_same(vault, stream, seq, content)
+        self._waiters.wake(vault)
+        return True
+
+    async def _is_same(self, vault: bytes, stream: bytes, seq: int, content: bytes) -> bool:
+        there = await self._objects.segment_bytes(vault, stream, seq)
+        if there != content:
+            raise Problem(
+                "segment_conflict",
+                "Fetch the heads, and go on from the log's end if its chain is yours.",
+                length=len(there) - segments.HEADER_SIZE,
+                digest=segments.piece_digest(there).hex(),
+            )
+        return False
+
+
+def _owner_of(newest: keyring.Version, preamble: container.Preamble, key: bytes) -> keyring.Entry:
+    # The signer first: it mostly is the owner, and each try is a hash.
+    for entry in sorted(newest.entries, key=lambda entry: entry.sign != key):
+        if container.stream_id(newest.vault, entry.sign, preamble.nonce) == preamble.stream:
+            return entry
+    raise segments.SegmentInvalid("The log's stream id is derived from no device's signing key.")
+
+
+def _order(end: End) -> Problem:
+    return Problem("segment_order", "Go on from the log's end, which `end` gives.", end=end.to_members())

@@ -1,0 +1,163 @@
+"""Serve vaults: put together the rules, the store, and the requests that wait."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+from memseal_server import access, keyring
+from memseal_server.access import Role
+from memseal_server.blobs import BlobStore, Stored
+from memseal_server.limits import Limits, check_room
+from memseal_server.objects import Objects, parse_version
+from memseal_server.problems import Problem
+from memseal_server.segments import End
+from memseal_server.streams import Streams
+from memseal_server.waiting import Waiters
+
+# A full vault can still end a device: keyring versions may go this far beyond its limit.
+_KEYRING_HEADROOM_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A vault's newest version and the end of each of its logs, by stream id."""
+
+    version: keyring.Version
+    logs: Mapping[bytes, End]
+
+    def to_json(self) -> bytes:
+        """Return the document of sync-protocol §2; equal heads are equal bytes."""
+        document = {
+            "keyring": {"version": self.version.number, "digest": self.version.digest.hex()},
+            "floor": None,
+            "logs": {stream.hex(): end.to_members() for stream, end in sorted(self.logs.items())},
+        }
+        return json.dumps(document, separators=(",", ":")).encode()
+
+
+def tag_of(document: bytes) -> str:
+    """Return the entity tag of a heads document, without its quotes."""
+    return hashlib.sha256(document).hexdigest()
+
+
+class Vaults:
+    """All vaults of one store; `streams` are their logs, `waiters` the requests that wait."""
+
+    def __init__(self, store: BlobStore, limits: Limits) -> None:
+        self._objects = Objects(store)
+        self._limits = limits
+        self.waiters = Waiters(limits.max_waiters)
+        self.streams = Streams(self._objects, limits, self.waiters)
+
+    async def admit(self, vault: bytes, key: bytes, *, registers: bool = False) -> Role:
+        """Return what a key is in the vault now; `registers`: it may be the founder of one that is not there."""
+        return self._role(vault, key, await self._objects.newest_version(vault), registers=registers)
+
+    async def heads(self, vault: bytes) -> Heads:
+        """Return the vault's heads as the store has them now."""
+        number, streams = await self._objects.all_newest(vault)
+        if number is None:
+            raise _vault_unknown()
+        logs = {stream: await self._objects.end(vault, stream, seq) for stream, seq in streams.items()}
+        return Heads(await self._objects.version(vault, number), logs)
+
+    async def changed_heads(
+        self, vault: bytes, key: bytes, known_tags: Container[str], wait_seconds: float
+    ) -> bytes | None:
+        """Return the heads document once its tag is none of those known, or None when the time is over."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + wait_seconds
+        with self.waiters.waiting(vault) as changed:
+            while True:
+                changed.clear()
+                heads = await self.heads(vault)
+                # A device that was ended while it waited learns nothing more.
+                access.role_of(key, heads.version)
+                document = heads.to_json()
+                if tag_of(document) not in known_tags:
+                    return document
+                left = until - clock()
+                if left <= 0 or self.waiters.closed:
+                    return None
+                await _wait(changed, min(left, self._limits.recheck_seconds))
+
+    async def version_bytes(self, vault: bytes, number: int | None, *, stripped: bool) -> bytes:
+        """Return a version (None: the newest), whole or stripped; `not_found` if it is not there."""
+        newest = await self._objects.newest_version(vault)
+        if newest is None:
+            raise _vault_unknown()
+        wanted = newest.number if number is None else number
+        if not 1 <= wanted <= newest.number:
+            raise Problem("not_found", "Ask for a version up to the newest.")
+        end = (await self._objects.version(vault, wanted)).open_length if stripped else None
+        return await self._objects.version_bytes(vault, wanted, end=end)
+
+    async def put_version(self, vault: bytes, number: int, content: bytes, key: bytes) -> bool:
+        """Store a version that is accepted after the newest; whether it is new, else the same was there already."""
+        newest = await self._objects.newest_version(vault)
+        role = self._role(vault, key, newest, registers=number == 1)
+        access.require(role, Role.DEVICE, Role.EPOCH, Role.FOUNDER)
+        next_number = 1 if newest is None else newest.number + 1
+        if number > next_number:
+            raise _conflict()
+        if number < next_number:
+            return await self._is_same(vault, number, content)
+        await _check_version(newest, await _parse(content, vault), role)
+        await check_room(self._objects, self._limits, vault, len(content), headroom=_KEYRING_HEADROOM_BYTES)
+        outcome = await self._objects.put_version(vault, number, content)
+        if not isinstance(outcome, Stored):
+            return await self._is_same(vault, number, content)
+        self.waiters.wake(vault)
+        return True
+
+    def _role(self, vault: bytes, key: bytes, newest: keyring.Version | None, *, registers: bool) -> Role:
+        if newest is not None:
+            return access.role_of(key, newest)
+        if not registers:
+            raise _vault_unknown()
+        if not self._limits.registration_open:
+            raise Problem("registration_closed", "Ask the server's operator to open it for new vaults.")
+        return access.founder_role(key, vault)
+
+    async def _is_same(self, vault: bytes, number: int, content: bytes) -> bool:
+        if await self._objects.version_bytes(vault, number) != content:
+            raise _conflict()
+        return False
+
+
+async def _parse(content: bytes, vault: bytes) -> keyring.Version:
+    try:
+        version = await parse_version(content, vault)
+    except keyring.Refused as refused:
+        raise Problem(refused.code, refused.detail) from None
+    if version.sealed_found is None:
+        raise Problem("keyring_sealed", "Send the whole version, with its sealed part.")
+    return version
+
+
+async def _check_version(newest: keyring.Version | None, candidate: keyring.Version, role: Role) -> None:
+    try:
+        # In a thread: up to two thousand signatures are verified.
+        await asyncio.to_thread(keyring.accept, newest, candidate)
+    except keyring.Refused as refused:
+        raise Problem(refused.code, refused.detail) from None
+    if role is Role.EPOCH and (newest is None or not keyring.is_join(newest, candidate)):
+        raise Problem("key_forbidden", "The epoch key puts join versions only.")
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return
+
+
+def _vault_unknown() -> Problem:
+    return Problem("vault_unknown", "Register the vault with its keyring, if this is the right server.")
+
+
+def _conflict() -> Problem:
+    return Problem("keyring_conflict", "Fetch the newest version and start again on it.")

@@ -1,0 +1,60 @@
+"""Reading queries, also hostile ones."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memseal.recall.query import MAX_CHARS, MAX_TERMS, parse_query
+from memseal.recall.stopwords import STOP_WORDS
+
+
+def test_terms_are_the_distinct_words_in_order_without_stop_words() -> None:
+    assert parse_query("Where did the Dog of the dog's owner run?").terms == ("dog", "owner", "run")
+
+
+def test_query_of_stop_words_has_no_terms() -> None:
+    assert parse_query("What is it that you do, and why don't they?").terms == ()
+
+
+def test_operators_and_quotes_become_plain_words() -> None:
+    assert parse_query('"cat" NEAR(dog, 2) AND content:fish* ^bird').terms == (
+        "cat",
+        "near",
+        "dog",
+        "2",
+        "content",
+        "fish",
+        "bird",
+    )
+
+
+def test_nul_and_lone_surrogates_separate_words() -> None:
+    query = parse_query("tea\x00pot \ud800kettle")
+    assert query.terms == ("tea", "pot", "kettle")
+    assert "\ud800" not in query.text
+
+
+def test_decomposed_letters_are_the_same_word_as_composed_ones() -> None:
+    assert parse_query("e\u0301cole").terms == parse_query("\u00e9cole").terms == ("\u00e9cole",)
+
+
+def test_words_of_scripts_with_marks_stay_whole() -> None:
+    assert parse_query("\u0939\u093f\u0928\u094d\u0926\u0940").terms == ("\u0939\u093f\u0928\u094d\u0926\u0940",)
+
+
+def test_a_pasted_page_is_cut() -> None:
+    query = parse_query(" ".join(f"word{number}" for number in range(10_000)))
+    assert len(query.terms) == MAX_TERMS
+    assert len(query.text) == MAX_CHARS
+
+
+@given(st.text())
+def test_any_text_gives_terms_of_letters_marks_and_digits(text: str) -> None:
+    query = parse_query(text)
+    query.text.encode("utf-8")
+    assert not STOP_WORDS & set(query.terms)
+    assert not set("\"'*^:(){}+-\x00 ") & set("".join(query.terms))
+
+
+@given(st.text(alphabet=st.characters(categories=["Cs", "Cc", "Po"])))
+def test_text_without_words_has_no_terms(text: str) -> None:
+    assert parse_query(text).terms == ()

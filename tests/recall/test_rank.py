@@ -1,0 +1,99 @@
+"""The order of the hits, and their reasons."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memseal.recall.query import parse_query
+from memseal.recall.rank import rank
+from memseal.recall.weights import Weights
+from tests.recall.build import candidates
+
+QUERY = parse_query("Where is the red bicycle?")
+
+
+def numbers(**columns: Any) -> list[int]:
+    hits = rank(QUERY, candidates(3, **columns), floor=0.3, limit=10)
+    return [hit.number for hit in hits]
+
+
+def test_best_of_both_scores_comes_first() -> None:
+    assert numbers(lexical=[1.0, 5.0, 3.0], cosine=[0.4, 0.8, 0.5]) == [2, 3, 1]
+
+
+def test_unrelated_candidates_are_no_hits() -> None:
+    assert numbers(cosine=[0.29, 0.1, 0.2]) == []
+
+
+def test_cosine_at_the_floor_is_enough() -> None:
+    assert numbers(cosine=[0.3, 0.1, 0.2]) == [1]
+
+
+def test_floor_below_all_cosines_lets_in_only_what_has_a_vector() -> None:
+    two = candidates(2, cosine=[-0.9, float("nan")])
+    assert [hit.number for hit in rank(QUERY, two, floor=-1.0, limit=10)] == [1]
+
+
+def test_matching_term_is_enough() -> None:
+    assert numbers(lexical=[0.0, 0.1, 0.0]) == [2]
+
+
+def test_neighbour_of_a_hit_is_a_hit() -> None:
+    assert numbers(lexical=[2.0, 0.0, 0.0], threads=[0, 0, 1], positions=[4, 5, 6]) == [1, 2]
+
+
+def test_better_neighbour_lifts_one_of_two_equal_hits() -> None:
+    five = candidates(5, lexical=[0.0, 2.0, 2.0, 9.0, 0.0], threads=[0, 1, 2, 2, 3], positions=[0, 5, 6, 5, 9])
+    assert [hit.number for hit in rank(QUERY, five, floor=0.3, limit=3)] == [4, 3, 2]
+    plain = Weights(one_before=0, two_before=0, one_after=0, two_after=0, thread=0)
+    off = rank(QUERY, five, floor=0.3, limit=3, weights=plain)
+    assert [hit.number for hit in off] == [4, 2, 3]
+    assert off[1].score == off[2].score
+
+
+def test_equal_scores_keep_the_order_of_the_numbers() -> None:
+    assert numbers(lexical=[1.0, 1.0, 1.0]) == [1, 2, 3]
+
+
+def test_limit_cuts_after_the_best() -> None:
+    hits = rank(QUERY, candidates(3, lexical=[1.0, 3.0, 2.0]), floor=0.3, limit=2)
+    assert [hit.number for hit in hits] == [2, 3]
+
+
+def test_no_candidates_give_no_hits() -> None:
+    assert rank(QUERY, candidates(0), floor=0.3, limit=10) == []
+
+
+def test_parts_of_the_reason_add_up_to_the_score() -> None:
+    three = candidates(
+        3,
+        lexical=[1.0, 4.0, 0.0],
+        cosine=[0.2, 0.6, 0.5],
+        matched=[0b10, 0b11, 0],
+        threads=[0, 0, 0],
+        positions=[0, 1, 2],
+        authors=[0, 1, 0],
+        author_names=("Red", "Bob"),
+    )
+    best, *_ = hits = rank(QUERY, three, floor=0.3, limit=3)
+    assert best.number == 2
+    assert best.why.terms == ("red", "bicycle")
+    assert best.why.lexical == 4.0
+    assert best.why.cosine == 0.6
+    for hit in hits:
+        why = hit.why
+        assert hit.score == pytest.approx(why.fused + why.context + why.author + why.date)
+    assert {hit.number: hit.why.author for hit in hits} == {1: 0.5, 2: 0.0, 3: 0.5}
+
+
+def test_hit_without_a_vector_has_no_cosine() -> None:
+    (hit,) = rank(QUERY, candidates(1, lexical=[1.0]), floor=0.3, limit=1)
+    assert hit.why.cosine is None
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    three = candidates(3)
+    with pytest.raises(ValueError, match="differ in length"):
+        replace(three, cosine=np.zeros(2))

@@ -1,0 +1,62 @@
+"""A real server on this machine, over a store of its own."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from memseal_server.app import listen
+from memseal_server.blobs import BlobStore
+from memseal_server.blobs.sqlite import SqliteStore
+from memseal_server.limits import Limits
+from tests.server.building import Draft, Log, first_version, private_key
+from tests.server.calling import Caller
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[BlobStore]:
+    opened = await SqliteStore.open(tmp_path / "store")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[ClientSession]:
+    async with ClientSession() as opened:
+        yield opened
+
+
+@pytest.fixture
+def limits() -> Limits:
+    """The server's limits; a test with others overrides it."""
+    return Limits()
+
+
+@pytest.fixture
+async def caller(store: BlobStore, session: ClientSession, limits: Limits) -> AsyncIterator[Caller]:
+    listener = await listen(store, limits, host="127.0.0.1", port=0)
+    yield Caller(session, listener.origin)
+    await listener.close()
+
+
+@pytest.fixture
+async def other_caller(caller: Caller, session: ClientSession, limits: Limits, tmp_path: Path) -> AsyncIterator[Caller]:
+    """A client of a second server over the same store, as another process would be."""
+    store = await SqliteStore.open(tmp_path / "store")
+    listener = await listen(store, limits, host="127.0.0.1", port=0)
+    yield Caller(session, listener.origin)
+    await listener.close()
+    await store.close()
+
+
+@pytest.fixture
+def first() -> Draft:
+    """Version 1 of Alice's vault."""
+    return first_version()
+
+
+@pytest.fixture
+def log(first: Draft) -> Log:
+    """Alice's log in the first epoch, with three records."""
+    return Log(first.vault, private_key("alice"), 1, first.digest()).append(3)

@@ -1,0 +1,48 @@
+"""Runs the server as a program of its own."""
+
+import asyncio
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+SERVER = Path(__file__).parent.parent.parent / "server"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server process that listens at `origin`."""
+
+    process: asyncio.subprocess.Process
+    origin: str
+
+    async def kill(self) -> None:
+        """End it as a power cut would: nothing is flushed or closed."""
+        self.process.kill()
+        await self.process.wait()
+
+    async def end(self, number: int) -> tuple[int, str]:
+        """Send a signal; return the exit code and what the process wrote to standard error."""
+        self.process.send_signal(number)
+        _, errors = await self.process.communicate()
+        return self.process.returncode or 0, errors.decode()
+
+
+async def start(store: Path, *options: str) -> Running:
+    process = await start_process("--store", str(store), "--listen", "127.0.0.1:0", *options)
+    assert process.stdout is not None
+    line = (await process.stdout.readline()).decode()
+    assert line.startswith("listening on http://127.0.0.1:"), line
+    return Running(process, line.removeprefix("listening on ").strip())
+
+
+async def start_process(*arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "memseal_server",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(SERVER)},
+    )

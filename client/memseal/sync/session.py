@@ -91,7 +91,7 @@ class Replica(Protocol):
         ...
 
     def settle_epoch(self, there: Mapping[bytes, End]) -> None:
-        """Write again under the present epoch what was written under an earlier one and the remote does not have."""
+        """Write again under the present epoch what was written under an earlier one and no remote has."""
         ...
 
 

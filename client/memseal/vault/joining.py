@@ -63,6 +63,7 @@ def _join(path: Path, disk: Disk, kit: Kit, stretch: Stretch, transport: Transpo
     else:
         raise RemoteRefused("keyring_conflict", 409, "other devices kept changing the keyring: try again")
     device = new_device(version, keys, device_id, stretch)
+    device = device.with_marks(replace(device.marks, server=transport.address))
 
     def fill(folder: VaultFolder) -> None:
         for each in (*versions, version):
@@ -115,9 +116,12 @@ def _prove(transport: Transport, kit: Kit, stretch: Stretch) -> tuple[list[Keyri
     The slot pins the version that made it, and a chain of accepted versions leads from there to the newest: a server
     cannot show a keyring of its own making.
     """
-    newest = decode_version(fetch(transport, None), kit.vault_id)
-    if newest.public.kit.generation != kit.generation:
-        raise KitOrPassphrase("this emergency kit was replaced by a newer one: use that")
+    try:
+        newest = decode_version(fetch(transport, None), kit.vault_id)
+    except RemoteRefused as error:
+        if error.code != "key_unknown":
+            raise
+        raise KitOrPassphrase("the server does not know this emergency kit: it was replaced by a newer one") from error
     content = open_slot(newest, stretch(*slot_cost(newest)), kit.secret)
     versions = list[KeyringVersion]()
     for number in range(1, newest.public.version + 1):

@@ -126,8 +126,16 @@ class VaultReplica:
         return Segment(start, piece).to_bytes(), end
 
     def settle_epoch(self, there: Mapping[bytes, End]) -> None:
-        """Write again under the present epoch what was written under an earlier one and the remote does not have."""
-        self._opened.logbook.reemit(there, secrets.token_bytes(4))
+        """Write again under the present epoch what was written under an earlier one and no remote has."""
+        logbook, known = self._opened.logbook, [there, *(seen.logs for seen in self._opened.device.marks.remotes.values())]
+        furthest = dict[bytes, End]()
+        for stream_id, log in logbook.logs.items():
+            ends = [ends[stream_id] for ends in known if stream_id in ends]
+            # What a version that ended this device's key names, the server had when it took that version.
+            ends += [] if log.stream.limit is None else [log.stream.limit]
+            if ends:
+                furthest[stream_id] = max(ends, key=lambda end: end.length)
+        logbook.reemit(furthest, secrets.token_bytes(4))
 
 
 def use_keychain(opened: Opened, chain: Keychain) -> None:

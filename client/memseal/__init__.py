@@ -3,6 +3,7 @@
 from memseal.embedding import Embedder, MiniLmEmbedder, OllamaEmbedder, OpenAIEmbedder
 from memseal.errors import Finding, MemsealError
 from memseal.memory.memory import KINDS, Memory, State
+from memseal.vault.aio import AsyncVault
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
@@ -12,6 +13,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "KINDS",
+    "AsyncVault",
     "Embedder",
     "Finding",
     "Hit",

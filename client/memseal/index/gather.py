@@ -14,7 +14,7 @@ from memseal.recall.weights import REACH
 
 # How many candidates each engine brings, before their neighbours join. On LoCoMo 30, 50 and 100 find the same
 # among one conversation, and 100 a little less than 30 among six.
-POOL = 50
+POOL = 30
 
 _COLUMNS = """
 SELECT n, thread, position, author, coalesce(captured_at, written_at),

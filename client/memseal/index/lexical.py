@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 # The tokenizer of `memories_text`. Another one there would make the words of queries and memories differ.
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
-# Measured on LoCoMo: recall at 10 of the whole ranking is higher with these than with the 1.2 and 0.75 that
-# FTS5's own rank fixes.
+# With the 1.2 and 0.75 that FTS5's own rank fixes, the whole ranking falls on LoCoMo from 0.849 to 0.840 (recall
+# at 10) and from 0.551 to 0.523 (mean reciprocal rank).
 _K1 = 0.9
 _B = 0.4
 

@@ -4,9 +4,11 @@ Nothing here depends on the order in which operations arrive: rows are kept by i
 from them (`same`, `state`, `superseded_by`) is computed anew for whatever an operation touches.
 """
 
+import contextlib
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +118,17 @@ class VaultState:
     def image(self) -> bytes:
         """Return the whole state as bytes, to be sealed."""
         return self.connection.serialize()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Generator[None]:
+        """Apply what is inside as one: faster, and all or nothing."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
 
     # ── applying operations ─────────────────────────────────────────────────────────────────────────
 
@@ -229,9 +242,22 @@ class VaultState:
             "SELECT id, content, author FROM memories WHERE vector IS NULL AND same IS NULL ORDER BY n LIMIT ?", (limit,)
         ).fetchall()
 
-    def same_as(self, draft: Draft) -> bytes | None:
-        """Return the id of the memory that a draft would be the same as."""
-        numbers = self._same_numbers(_fingerprint(draft), draft)
+    def same_as(self, drafts: Sequence[Draft]) -> list[bytes | None]:
+        """Return for each draft the id of the memory that it would be the same as."""
+        prints = [_fingerprint(each) for each in drafts]
+        known = set[int]()
+        for some in _chunks(prints):
+            query = f"SELECT fingerprint FROM memories WHERE fingerprint IN ({','.join('?' * len(some))})"  # noqa: S608
+            known.update(row[0] for row in self.connection.execute(query, some))
+        if not known:
+            return [None] * len(drafts)
+        return [
+            self._same_id(fingerprint, each) if fingerprint in known else None
+            for fingerprint, each in zip(prints, drafts, strict=True)
+        ]
+
+    def _same_id(self, fingerprint: int, draft: Draft) -> bytes | None:
+        numbers = self._same_numbers(fingerprint, draft)
         memory_id: bytes | None = self._one("SELECT id FROM memories WHERE n = ?", numbers[:1]) if numbers else None
         return memory_id
 
@@ -448,10 +474,10 @@ class VaultState:
 
 
 def _fingerprint(draft: Draft) -> int:
-    """Return 64 bits over what makes two memories the same; a collision is told apart by comparing the fields."""
-    what = "\0".join((draft.content, draft.kind, draft.author or "", draft.thread or "", str(draft.captured_at)))
-    digest = hashlib.blake2b(what.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True) or 1
+    """Return 64 bits over what makes two memories the same, never 0; those with equal bits are compared in full."""
+    rest = "\0".join((draft.kind, draft.author or "", draft.thread or "", str(draft.captured_at)))
+    high = zlib.crc32(draft.content.encode("utf-8", "surrogatepass"))
+    return ((high << 32 | zlib.crc32(rest.encode("utf-8", "surrogatepass"))) or 1) - (1 << 63)
 
 
 def _row(number: int, fingerprint: int, item: Stamped) -> tuple[Any, ...]:

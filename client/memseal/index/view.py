@@ -72,6 +72,12 @@ class View:
         self, operations: Sequence[tuple[Operation, Stamp]], columns: Sequence[Column], where: str
     ) -> list[Finding]:
         """Apply operations with their stamps, given the columns of their record."""
+        with self.state.transaction():
+            return self._apply(operations, columns, where)
+
+    def _apply(
+        self, operations: Sequence[tuple[Operation, Stamp]], columns: Sequence[Column], where: str
+    ) -> list[Finding]:
         findings: list[Finding] = []
         for operation, stamp in operations:
             if isinstance(operation, Setting):

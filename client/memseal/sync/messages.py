@@ -22,10 +22,11 @@ class GetKeyring:
 
 @dataclass(frozen=True)
 class PutKeyring:
-    """Store a keyring version, if it is the next."""
+    """Store a keyring version, if it is the next; `refill`: a remote that lost it gets it back, perhaps stripped."""
 
     version: int
     content: bytes
+    refill: bool = False
 
 
 @dataclass(frozen=True)

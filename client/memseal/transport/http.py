@@ -76,13 +76,12 @@ class HttpTransport:
             case GetKeyring(version, public):
                 path = f"/keyring/{'latest' if version is None else version}"
                 return await self._call("GET", path + ("?part=public" if public else ""), None, Content)
-            case PutKeyring(version, content):
-                return await self._call("PUT", f"/keyring/{version}", content, _stored)
+            case PutKeyring(version, content, refill):
+                return await self._call("PUT", f"/keyring/{version}{_refill(refill)}", content, _stored)
             case GetLog(stream_id, start, limit):
                 return await self._call("GET", f"/logs/{stream_id.hex()}?from={start}&limit={limit}", None, Content)
             case PutSegment(stream_id, number, content, refill):
-                path = f"/logs/{stream_id.hex()}/{number}" + ("?refill=true" if refill else "")
-                return await self._call("PUT", path, content, _stored)
+                return await self._call("PUT", f"/logs/{stream_id.hex()}/{number}{_refill(refill)}", content, _stored)
 
     async def _call(self, method: str, path: str, body: bytes | None, read: Any) -> Answer:
         status, content = await self._exchange(method, path, body)
@@ -119,6 +118,10 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
         if len(content) > _ANSWER_MOST:
             raise RemoteAnswer("the server's answer is larger than any it may give")
     return bytes(content)
+
+
+def _refill(refill: bool) -> str:
+    return "?refill=true" if refill else ""
 
 
 def _stored(_: bytes) -> Stored:

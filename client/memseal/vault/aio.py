@@ -1,1 +1,111 @@
-"""The same vault for asyncio apps: each verb runs in a thread, so that the event loop never waits for disk or network."""
+"""The same vault for asyncio apps: each verb runs in a thread, so the event loop never waits for disk or network."""
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from memseal.vault.vault import Vault
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _awaited(
+    verb: Callable[Concatenate[Vault, P], R],
+) -> Callable[Concatenate["AsyncVault", P], Coroutine[Any, Any, R]]:
+    """Return the verb as a coroutine of `AsyncVault`, with the same arguments, result, errors and docstring."""
+
+    @functools.wraps(verb)
+    async def call(self: "AsyncVault", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self.run(verb, *args, **kwargs)
+
+    return call
+
+
+class AsyncVault:
+    """A `Vault` whose verbs are awaited; they run one after the other, in a thread of their own.
+
+    A verb that was begun is finished even if its task is cancelled: a write is never left half done.
+    """
+
+    def __init__(self, vault: Vault, thread: ThreadPoolExecutor) -> None:
+        """Take an open vault and its thread; apps use `create`, `open` or `join` instead."""
+        self._vault = vault
+        self._thread = thread
+
+    @classmethod
+    async def create(cls, *args: Any, **kwargs: Any) -> Self:
+        """Make a new vault and open it; arguments and errors as `Vault.create`."""
+        return await cls._begin(Vault.create, *args, **kwargs)
+
+    @classmethod
+    async def open(cls, *args: Any, **kwargs: Any) -> Self:
+        """Open a vault; arguments and errors as `Vault.open`."""
+        return await cls._begin(Vault.open, *args, **kwargs)
+
+    @classmethod
+    async def join(cls, *args: Any, **kwargs: Any) -> Self:
+        """Join a vault; arguments and errors as `Vault.join`."""
+        return await cls._begin(Vault.join, *args, **kwargs)
+
+    @classmethod
+    async def _begin(cls, make: Callable[..., Vault], *args: Any, **kwargs: Any) -> Self:
+        thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memseal")
+        try:
+            vault = await asyncio.get_running_loop().run_in_executor(thread, functools.partial(make, *args, **kwargs))
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(vault, thread)
+
+    async def run(self, verb: Callable[Concatenate[Vault, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run any function of the vault in its thread."""
+        work = functools.partial(verb, self._vault, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def close(self) -> None:
+        """Close the vault and end its thread; doing it twice is harmless."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, self._vault.close)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        """Return the vault itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the vault."""
+        await self.close()
+
+    def __repr__(self) -> str:
+        """Show where it is, and nothing of what is in it."""
+        return f"<Async{repr(self._vault)[1:]}"
+
+    async def emergency_kit(self) -> str:
+        """Return `Vault.emergency_kit`."""
+        return await self.run(lambda vault: vault.emergency_kit)
+
+    remember = _awaited(Vault.remember)
+    remember_many = _awaited(Vault.remember_many)
+    supersede = _awaited(Vault.supersede)
+    retract = _awaited(Vault.retract)
+    restore = _awaited(Vault.restore)
+    tag = _awaited(Vault.tag)
+    reindex = _awaited(Vault.reindex)
+    search = _awaited(Vault.search)
+    get = _awaited(Vault.get)
+    list = _awaited(Vault.list)
+    count = _awaited(Vault.count)
+    conflicts = _awaited(Vault.conflicts)
+    has_origin = _awaited(Vault.has_origin)
+    change_passphrase = _awaited(Vault.change_passphrase)
+    sync = _awaited(Vault.sync)
+    status = _awaited(Vault.status)
+    verify = _awaited(Vault.verify)
+    state_digest = _awaited(Vault.state_digest)

@@ -82,6 +82,8 @@ class Logbook:
         self.findings: list[Finding] = []
         self.torn: list[Finding] = []
         """Incomplete writes at the end of own logs: never acknowledged, cut off by the next append."""
+        self.outlived: dict[bytes, End] = {}
+        """Own old logs that were written again elsewhere, and what is to be left of them."""
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,18 +110,25 @@ class Logbook:
                 self.note(Finding(error.code, log_file(stream_id), str(error)))
                 return
             log = self.logs[stream_id] = Log(stream, start_of(stream.preamble), stored=PREAMBLE_SIZE)
-        self._commit(log, self._settle(log, self._read(log, content[log.end.length :], verified)))
+        rest = content[log.end.length :]
+        if log.stream.owner.id != self._device:
+            rest = self._counting(log, rest)
+        # Of this device's own ended streams all counts until it is written again: a key change may have been cut short.
+        self._commit(log, self._settle(log, self._read(log, rest, verified)))
+
+    def _counting(self, log: Log, content: memoryview) -> memoryview:
+        """Return the bytes that follow the applied part of a log, up to where its owner was ended."""
+        limit = log.stream.limit
+        if limit is None or log.end.length + len(content) <= limit.length:
+            return content
+        beyond = log.end.length + len(content) - max(limit.length, PREAMBLE_SIZE)
+        if beyond > 0 and log.stream.owner.id != self._device:
+            self.note(Finding("stream_ended", log.name, f"{beyond} bytes after the end of this device do not count"))
+        return content[: max(0, limit.length - log.end.length)]
 
     def _read(self, log: Log, content: memoryview, verified: End | None = None) -> Reading:
-        """Open and apply the bytes that follow the applied part of a log."""
+        """Open the bytes that follow the applied part of a log."""
         stream = log.stream
-        if stream.limit is not None and log.end.length + len(content) > stream.limit.length:
-            beyond = log.end.length + len(content) - max(stream.limit.length, PREAMBLE_SIZE)
-            if beyond > 0 and stream.owner.id != self._device:
-                self.note(
-                    Finding("stream_ended", log.name, f"{beyond} bytes after the end of this device do not count")
-                )
-            content = content[: max(0, stream.limit.length - log.end.length)]
         reader = LogReader(log.name, stream.preamble, stream.key, stream.owner.sign)
         reading = reader.read(content, log.end, verified)
         own = self.is_own(log)
@@ -254,8 +263,8 @@ class Logbook:
     def reemit(self, remote_ends: Mapping[bytes, End], random: bytes) -> int:
         """Write again, in a stream of the present epoch, what this device wrote under earlier keys and no remote has.
 
-        `remote_ends` says what the remote has of each log. Operations keep their ids and first stamps; afterwards the
-        old logs are cut to what the remote has. Returns the number of operations.
+        `remote_ends` says what the remote has of each log. Operations keep their ids and first stamps; what is left to
+        do is `cut_outlived`. Returns the number of operations.
         """
         count, epoch = 0, self.keychain.keyring.public.epoch
         for stream_id, log in list(self.logs.items()):
@@ -272,8 +281,14 @@ class Logbook:
             if batches:
                 self.write(batches, random)
                 count += sum(len(batch.values) for batch in batches)
-            self._cut(log, there)
+            self.outlived[stream_id] = there
         return count
+
+    def cut_outlived(self) -> None:
+        """Leave of the old logs that were written again what the remote has of them."""
+        for stream_id, end in self.outlived.items():
+            self._cut(self.logs[stream_id], end)
+        self.outlived.clear()
 
     def _stored_batches(self, log: Log, start: End) -> list[Batch]:
         """Return what a log's records from `start` on carry, ready to be written again."""
@@ -296,7 +311,6 @@ class Logbook:
         return batches
 
     def _cut(self, log: Log, end: End) -> None:
-        """Leave of an own old log what the remote has of it."""
         if end.records == 0:
             self._folder.remove(log_file(log.stream.stream_id))
             del self.logs[log.stream.stream_id]
@@ -326,7 +340,7 @@ class Logbook:
         before = log.stored
         start = log.end.length
         everything = self.piece(stream_id, start, before) + content
-        settled = self._settle(log, self._read(log, memoryview(everything)))
+        settled = self._settle(log, self._read(log, self._counting(log, memoryview(everything))))
         if settled.stored > before or opening:
             # Durable first: what is applied is on disk.
             kept = everything[before - start : settled.stored - start]

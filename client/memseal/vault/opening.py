@@ -116,13 +116,21 @@ def finish_key_change(opened: Opened) -> None:
     """Write again what this device's ended keys had written and no remote has: a key change may have been cut short."""
     logbook = opened.logbook
     ends = {stream_id: log.stream.limit or log.end for stream_id, log in logbook.logs.items()}
-    if logbook.reemit(ends, secrets.token_bytes(4)):
-        opened.device = opened.device.with_marks(replace(opened.device.marks, logs=_shortened(opened)))
-        opened.device.save(opened.folder)
+    logbook.reemit(ends, secrets.token_bytes(4))
+    cut_outlived(opened)
+
+
+def cut_outlived(opened: Opened) -> None:
+    """Cut the logs that were written again; the marks first, or a crash between looks like a file put back."""
+    if not opened.logbook.outlived:
+        return
+    opened.device = opened.device.with_marks(replace(opened.device.marks, logs=_shortened(opened)))
+    opened.device.save(opened.folder)
+    opened.logbook.cut_outlived()
 
 
 def _shortened(opened: Opened) -> dict[bytes, End]:
-    """Return the marks of logs without those that were cut on purpose."""
+    """Return the marks of logs without those that are cut on purpose."""
     logs = opened.logbook.logs
     return {
         stream_id: mark

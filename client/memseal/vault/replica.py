@@ -12,7 +12,7 @@ from memseal.format.segment import FIRST, SEGMENT_TARGET, Segment
 from memseal.sync.session import LocalLog
 from memseal.vault.keychain import Keychain, save_version, version_file
 from memseal.vault.logbook import Log, log_file
-from memseal.vault.opening import Opened, rebuilt
+from memseal.vault.opening import Opened, cut_outlived, rebuilt
 
 
 class VaultReplica:
@@ -136,6 +136,7 @@ class VaultReplica:
             if ends:
                 furthest[stream_id] = max(ends, key=lambda end: end.length)
         logbook.reemit(furthest, secrets.token_bytes(4))
+        cut_outlived(self._opened)
 
 
 def use_keychain(opened: Opened, chain: Keychain) -> None:

@@ -45,6 +45,7 @@ from memseal.vault.writing import (
     embedded_vectors,
     given_vectors,
     new_id,
+    new_memories,
     read_items,
     remember_batches,
 )
@@ -231,19 +232,19 @@ class Vault:
             else:
                 vectors = embedded_vectors(view, self._embedder, chosen)
             now = _now()
-            new = [Remember(new_id(), each, now) for each in chosen]
+            new = new_memories(chosen, now)
             again = self._restorations([place for place in places if isinstance(place, bytes)], now)
             if new or again:
                 self._write([*remember_batches(view, new, vectors, now), *again])
-            return [self._known(place) if isinstance(place, bytes) else _memory(new[place]) for place in places]
+            moment = from_microseconds(now)
+            return [self._known(place) if isinstance(place, bytes) else _memory(new[place], moment) for place in places]
 
     def _fresh(self, drafts: Sequence[Draft]) -> tuple[list[bytes | int], list[int]]:
         """Return for each draft the id of the memory it is the same as, or its place among the new; and who is new."""
         state = self._opened.logbook.view.state
         first: dict[tuple[Any, ...], int] = {}
         places, fresh = list[bytes | int](), list[int]()
-        for number, each in enumerate(drafts):
-            known = state.same_as(each)
+        for number, (each, known) in enumerate(zip(drafts, state.same_as(drafts), strict=True)):
             if known is not None:
                 places.append(known)
                 continue
@@ -263,6 +264,7 @@ class Vault:
 
     def supersede(
         self,
+        /,
         memory_id: str,
         content: str,
         *,
@@ -351,7 +353,7 @@ class Vault:
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
     def search(
-        self, query: str | None = None, *, vector: ArrayLike | None = None, limit: int = 10, **filters: Any
+        self, /, query: str | None = None, *, vector: ArrayLike | None = None, limit: int = 10, **filters: Any
     ) -> list[Hit]:
         """Return at most `limit` memories related to the query, best first; none where nothing is.
 
@@ -367,12 +369,12 @@ class Vault:
         with self._reading():
             return self._get(memory_id)
 
-    def list(self, *, limit: int = 100, offset: int = 0, **filters: Any) -> Sequence[Memory]:
+    def list(self, /, *, limit: int = 100, offset: int = 0, **filters: Any) -> Sequence[Memory]:
         """Return memories by time, newest first; filters as for `search`."""
         with self._reading() as opened:
             return listed(opened.logbook.view, limit, offset, filters)
 
-    def count(self, **filters: Any) -> int:
+    def count(self, /, **filters: Any) -> int:
         """Return how many memories there are; filters as for `search`."""
         with self._reading() as opened:
             return counted(opened.logbook.view, filters)
@@ -471,7 +473,7 @@ def _now() -> int:
     return to_microseconds(datetime.now(UTC))
 
 
-def _memory(operation: Remember) -> Memory:
+def _memory(operation: Remember, written_at: datetime) -> Memory:
     """Return a memory that was just written: as the state has it, without asking."""
     what = operation.draft
     return Memory(
@@ -479,7 +481,7 @@ def _memory(operation: Remember) -> Memory:
         content=what.content,
         kind=what.kind,
         source=what.source,
-        written_at=from_microseconds(operation.written_at),
+        written_at=written_at,
         captured_at=None if what.captured_at is None else from_microseconds(what.captured_at),
         tags=tuple(sorted(what.tags)),
         author=what.author,

@@ -92,6 +92,15 @@ def new_id() -> bytes:
     return secrets.token_bytes(ID_SIZE)
 
 
+def new_memories(drafts: Sequence[Draft], written_at: int) -> list[Remember]:
+    """Return the operations that remember these, with fresh ids."""
+    ids = secrets.token_bytes(ID_SIZE * len(drafts))
+    return [
+        Remember(ids[start : start + ID_SIZE], each, written_at)
+        for start, each in zip(range(0, len(ids), ID_SIZE), drafts, strict=True)
+    ]
+
+
 def remember_batches(
     view: View, operations: Sequence[Remember], vectors: Vectors | None, written_at: int
 ) -> list[Batch]:

@@ -1,0 +1,92 @@
+"""Take secrets in: from a descriptor, the environment, or a hidden prompt; never from an argument."""
+
+import getpass
+import os
+import sys
+import warnings
+
+import typer
+
+PASSPHRASE = "MEMSEAL_PASSPHRASE"  # noqa: S105  the name of a variable
+NEW_PASSPHRASE = "MEMSEAL_NEW_PASSPHRASE"  # noqa: S105
+KIT = "MEMSEAL_KIT"
+
+_MOST_BYTES = 64 << 10  # what reads an endless device by mistake should say so
+_TRIES = 3
+
+
+def passphrase(descriptor: int | None) -> str:
+    """Return the vault's passphrase."""
+    given = _given(descriptor, PASSPHRASE)
+    return given if given is not None else _ask("Passphrase: ", "the passphrase", PASSPHRASE, "--passphrase-fd")
+
+
+def first_passphrase(descriptor: int | None) -> str:
+    """Return a passphrase for a new vault, asked for twice on a terminal."""
+    return _chosen(descriptor, "New passphrase: ", PASSPHRASE, "--passphrase-fd")
+
+
+def next_passphrase(descriptor: int | None) -> str:
+    """Return the passphrase to change to, asked for twice on a terminal."""
+    return _chosen(descriptor, "New passphrase: ", NEW_PASSPHRASE, "--new-passphrase-fd")
+
+
+def emergency_kit(descriptor: int | None) -> str:
+    """Return the emergency kit as it was typed or pasted."""
+    given = _given(descriptor, KIT)
+    return given if given is not None else _ask("Emergency kit: ", "the emergency kit", KIT, "--kit-fd")
+
+
+def _chosen(descriptor: int | None, prompt: str, variable: str, option: str) -> str:
+    given = _given(descriptor, variable)
+    if given is not None:
+        return given
+    for _ in range(_TRIES):
+        # The end of input while asking ends the loop too.
+        first = _ask(prompt, "the new passphrase", variable, option)
+        if first == _ask("The same again: ", "the new passphrase", variable, option):
+            return first
+        sys.stderr.write("These two are not the same.\n")
+    raise typer.BadParameter("the two passphrases differed each time: nothing was changed, try again")
+
+
+def _given(descriptor: int | None, variable: str) -> str | None:
+    if descriptor is not None:
+        return _checked(_first_line(descriptor), f"descriptor {descriptor}")
+    value = os.environ.get(variable)
+    return _checked(value.encode(errors="surrogateescape"), variable) if value else None
+
+
+def _first_line(descriptor: int) -> bytes:
+    """Read up to the line's end and no further: what follows may be the next secret, or the memory."""
+    line = bytearray()
+    try:
+        while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
+            line += byte
+            if len(line) > _MOST_BYTES:
+                raise typer.BadParameter(f"descriptor {descriptor} gives no end of line: give it the one line")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise typer.BadParameter(f"descriptor {descriptor} cannot be read ({reason}): open it for reading") from None
+    return bytes(line).removesuffix(b"\r")
+
+
+def _checked(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        # Without the error itself, which holds the bytes.
+        raise typer.BadParameter(f"what {where} gives is not UTF-8: encode it so") from None
+
+
+def _ask(prompt: str, what: str, variable: str, option: str) -> str:
+    missing = typer.BadParameter(f"there is no terminal to ask for {what}: set {variable}, or use {option}")
+    if not sys.stderr.isatty() and not sys.stdin.isatty():
+        raise missing
+    with warnings.catch_warnings():
+        # getpass would go on and echo what is typed.
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            return getpass.getpass(prompt)
+        except getpass.GetPassWarning:
+            raise missing from None

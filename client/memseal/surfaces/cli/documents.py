@@ -1,0 +1,86 @@
+"""The JSON documents of the commands: stable names, times in ISO 8601 UTC, ids in hex digits, texts verbatim."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from memseal.errors import Finding
+from memseal.memory.memory import Memory
+from memseal.vault.searching import Hit
+from memseal.vault.status import Status
+from memseal.vault.syncing import SyncReport
+
+Document = dict[str, Any]
+
+
+def of_memory(memory: Memory) -> Document:
+    """Return a memory with all its fields."""
+    return {
+        "id": memory.id,
+        "content": memory.content,
+        "kind": memory.kind,
+        "source": memory.source,
+        "author": memory.author,
+        "thread": memory.thread,
+        "position": memory.position,
+        "tags": list(memory.tags),
+        "captured_at": _time(memory.captured_at),
+        "written_at": _time(memory.written_at),
+        "origin": memory.origin,
+        "state": memory.state.name.lower(),
+        "reason": memory.reason,
+        "supersedes": memory.supersedes,
+        "superseded_by": memory.superseded_by,
+    }
+
+
+def of_hits(query: str, hits: Sequence[Hit]) -> Document:
+    """Return search results: `status` is `ok` or `empty`, scores compare within one answer only."""
+    return {"query": query, "status": "ok" if hits else "empty", "hits": [_of_hit(hit) for hit in hits]}
+
+
+def _of_hit(hit: Hit) -> Document:
+    why = asdict(hit.why)
+    why["terms"] = list(hit.why.terms)
+    return {"memory": of_memory(hit.memory), "score": hit.score, "why": why}
+
+
+def of_export(memory: Memory) -> Document:
+    """Return a memory as a line that `import` reads; what is not active says so, and what it belongs to."""
+    document = of_memory(memory)
+    if memory.state == 0:
+        del document["state"]
+    for name in ("reason", "supersedes", "superseded_by"):
+        if document[name] is None:
+            del document[name]
+    return document
+
+
+def of_findings(findings: Iterable[Finding]) -> list[Document]:
+    """Return findings: code, place, and a sentence that says what to do."""
+    return [{"code": finding.code, "where": finding.where, "detail": finding.detail} for finding in findings]
+
+
+def of_sync(report: SyncReport) -> Document:
+    """Return what one synchronisation did."""
+    return {
+        "remote": report.remote,
+        "new_memories": report.new_memories,
+        "pulled_bytes": report.pulled_bytes,
+        "pushed_bytes": report.pushed_bytes,
+        "findings": of_findings(report.findings),
+    }
+
+
+def of_status(status: Status) -> Document:
+    """Return what a vault says of itself; `server` is null where there is none."""
+    document = asdict(status)
+    document["devices"] = [asdict(device) for device in status.devices]
+    document["findings"] = of_findings(status.findings)
+    document["server"] = status.server or None
+    return document
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

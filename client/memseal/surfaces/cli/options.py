@@ -1,0 +1,106 @@
+"""The options that commands share, and how their values are read."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import platformdirs
+import typer
+
+from memseal.index.filters import STATES
+from memseal.memory.memory import KINDS
+from memseal.surfaces.cli import asking
+from memseal.vault.vault import EmbedderChoice, Vault
+
+MODEL: Final = "MEMSEAL_MODEL"
+
+
+def default_vault() -> Path:
+    """Return where a person's vault lies if they do not say."""
+    return platformdirs.user_data_path("memseal", appauthor=False) / "default.vault"
+
+
+def _kind(value: str) -> str:
+    if value not in KINDS:
+        raise typer.BadParameter(f"choose one of {', '.join(KINDS)}")
+    return value
+
+
+def _state(value: str) -> str:
+    if value not in STATES:
+        raise typer.BadParameter(f"choose one of {', '.join(STATES)}")
+    return value
+
+
+def _moment(value: str | datetime) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise typer.BadParameter("give an ISO 8601 time, such as 2025-03-01 or 2025-03-01T14:30+01:00") from None
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+VaultPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--vault",
+        envvar="MEMSEAL_VAULT",
+        metavar="PATH",
+        help="Folder of the vault; if not given, memseal/default.vault where this system keeps user data.",
+    ),
+]
+PassphraseFd = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, help="Read the passphrase as one line from this file descriptor."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document, texts verbatim.")]
+Kind = Annotated[str | None, typer.Option(parser=_kind, metavar="KIND", help=f"One of {', '.join(KINDS)}.")]
+State = Annotated[str, typer.Option(parser=_state, metavar="STATE", help=f"One of {', '.join(STATES)}.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeat for several.")]
+Author = Annotated[str | None, typer.Option(metavar="NAME", help="Who said or wrote it.")]
+Thread = Annotated[str | None, typer.Option(metavar="NAME", help="The conversation or document it belongs to.")]
+Position = Annotated[int | None, typer.Option(metavar="N", help="Its place within the thread.")]
+At = Annotated[
+    datetime | None,
+    typer.Option(parser=_moment, metavar="TIME", help="When it happened, ISO 8601; UTC if it names no offset."),
+]
+Since = Annotated[datetime | None, typer.Option(parser=_moment, metavar="TIME", help="From this time on, ISO 8601.")]
+Until = Annotated[datetime | None, typer.Option(parser=_moment, metavar="TIME", help="Before this time, ISO 8601.")]
+Source = Annotated[str | None, typer.Option(metavar="NAME", help="Where it came from.")]
+Content = Annotated[str, typer.Argument(metavar="TEXT", help="The memory, or - to read it from standard input.")]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, 32 hex digits.")]
+
+
+def content_of(text: str) -> str:
+    """Return the text of an argument, `-` standing for all of standard input without its last line end."""
+    if text != "-":
+        return text
+    try:
+        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise typer.BadParameter("standard input is not UTF-8: encode it so") from None
+
+
+def filters(**given: Any) -> dict[str, Any]:
+    """Return the filters that were given."""
+    return {name: value for name, value in given.items() if value}
+
+
+def embedder_choice() -> EmbedderChoice:
+    """Return what the environment says of the model: it can be switched off, and words alone then count."""
+    chosen = os.environ.get(MODEL, "")
+    if chosen not in ("", "default", "none"):
+        raise typer.BadParameter(f"{MODEL} is `default` or `none`")
+    return None if chosen == "none" else "default"
+
+
+@contextmanager
+def open_vault(path: Path | None, descriptor: int | None, *, read_only: bool = False) -> Iterator[Vault]:
+    """Open the vault that the options name, and close it afterwards."""
+    embedder = embedder_choice()
+    with Vault.open(path or default_vault(), asking.passphrase(descriptor), read_only=read_only, embedder=embedder) as vault:
+        yield vault

@@ -197,12 +197,45 @@ def test_a_wiped_server_is_noticed_and_filled_up_again_on_consent(tmp_path: Path
                 assert three.state_digest() == one.state_digest() == two.state_digest()
 
 
+def test_a_passphrase_changed_before_the_first_server_leaves_nothing_under_the_old_keys(
+    tmp_path: Path, start_server: StartServer
+) -> None:
+    server = start_server()
+    with laptop(tmp_path) as one:
+        one.remember("written under the first passphrase", source="me")
+        one.change_passphrase(PASSPHRASE, "another passphrase")
+        digest = one.state_digest()
+        one.sync(server.url)
+        assert one.state_digest() == digest
+        with phone(tmp_path, one.emergency_kit, "another passphrase") as two:
+            assert two.state_digest() == digest
+            assert two.status().findings == []
+
+
+def test_a_device_that_joined_later_fills_up_a_wiped_server(tmp_path: Path, start_server: StartServer) -> None:
+    server = start_server()
+    with laptop(tmp_path) as one:
+        one.remember("from the laptop", source="me")
+        one.sync(server.url)
+        with phone(tmp_path, one.emergency_kit) as two:
+            port = int(server.url.rsplit(":", 1)[1])
+            server.stop()
+            start_server("another store", port=port)
+            two.sync(accept_rollback=True)
+            one.remember("and goes on", source="me")
+            one.sync(accept_rollback=True)
+            two.sync()
+            assert one.state_digest() == two.state_digest()
+            assert one.status().findings == two.status().findings == []
+
+
 def test_a_folder_carries_what_two_joined_devices_write(tmp_path: Path, start_server: StartServer) -> None:
     server, stick = start_server(), tmp_path / "stick"
     stick.mkdir()
     with laptop(tmp_path) as one:
         one.sync(server.url)
         with phone(tmp_path, one.emergency_kit) as two:
+            one.sync()
             server.stop()
             one.remember("by stick", source="laptop")
             two.remember("back by stick", source="phone")

@@ -18,7 +18,7 @@ help:
 	@echo "make demo    the whole story in one run, on this machine only"
 	@echo "make test    the tests"
 	@echo "make check   format, lint, types and layers, then the tests"
-	@echo "make bench   the benchmarks that need no data of their own"
+	@echo "make bench   the benchmarks (LOCOMO=FILE: recall too)"
 	@echo "make clean   remove .venv and everything that the tools left"
 
 demo: $(INSTALLED)
@@ -38,8 +38,10 @@ check: lint
 	@$(MAKE) --no-print-directory test
 
 bench: $(INSTALLED)
-	@ls tests/bench/bench_*.py >/dev/null
-	@set -e; for script in tests/bench/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python tests/bench/vault.py
+	$(BIN)/python tests/bench/server.py
+	$(if $(LOCOMO),$(BIN)/python tests/bench/locomo.py $(LOCOMO),@echo 'LOCOMO=path/to/locomo.json runs the recall benchmark too')
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -25,6 +25,7 @@ from rich.progress import track
 from rich.table import Table
 
 from memseal import Vault
+from memseal.embedding import default_embedder
 
 CATEGORIES = {4: "single-hop", 2: "temporal", 1: "multi-hop", 3: "open-domain", 5: "adversarial"}
 CUTS = (1, 5, 10)
@@ -108,7 +109,7 @@ def table(results: list[tuple[int, dict[str, float]]]) -> dict[str, dict[str, fl
     groups = {name: [row for category, row in results if category == key] for key, name in CATEGORIES.items()}
     groups["all"] = [row for _, row in results]
     return {
-        name: {"questions": float(len(rows))} | {figure: mean(row[figure] for row in rows) for figure in rows[0]}
+        name: {"n": float(len(rows))} | {figure: mean(row[figure] for row in rows) for figure in rows[0]}
         for name, rows in groups.items()
         if rows
     }
@@ -117,11 +118,17 @@ def table(results: list[tuple[int, dict[str, float]]]) -> dict[str, dict[str, fl
 def show(console: Console, means: dict[str, dict[str, float]]) -> None:
     """Print the means as a table."""
     figures = list(means["all"])
-    shown = Table(title="Recall on LoCoMo, one memory per turn", header_style="bold")
+    embedder = default_embedder()
+    shown = Table(
+        title="Recall on LoCoMo, one memory per turn",
+        caption=f"embedder: {embedder.name if embedder else 'none, words alone'}; ms: one search, embedding included",
+        box=None,
+        padding=(0, 1, 0, 0),
+    )
     for column in ("category", *figures):
         shown.add_column(column, justify="left" if column == "category" else "right")
     for name, row in means.items():
-        cells = [f"{row[figure]:.0f}" if figure == "questions" else f"{row[figure]:.3f}" for figure in figures]
+        cells = [f"{row[figure]:.0f}" if figure in ("n", "ms") else f"{row[figure]:.3f}" for figure in figures]
         shown.add_row(name, *cells, style="bold" if name == "all" else "")
     console.print(shown)
 

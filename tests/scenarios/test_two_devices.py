@@ -1,5 +1,6 @@
 """Stories of two devices and a real server."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -264,3 +265,27 @@ def test_a_large_write_crosses_in_pieces_and_counts_as_one(tmp_path: Path, start
         with phone(tmp_path, one.emergency_kit) as two:
             assert two.count() == 6000
             assert one.state_digest() == two.state_digest()
+
+
+def test_a_device_put_back_from_a_backup_and_its_copy_lose_nothing(tmp_path: Path, start_server: StartServer) -> None:
+    server = start_server()
+    with laptop(tmp_path) as one:
+        one.remember("before the backup", source="me")
+        one.sync(server.url)
+    shutil.copytree(tmp_path / "laptop", tmp_path / "copy")
+    with Vault.open(tmp_path / "laptop", PASSPHRASE, embedder=None) as one:
+        one.remember("after the backup", source="me")
+        one.sync()
+        with Vault.open(tmp_path / "copy", PASSPHRASE, embedder=None) as twin:
+            twin.remember("written on the copy", source="me")
+            twin.remember("and more", source="me")
+            report = twin.sync()
+            assert "forked" in {finding.code for finding in report.findings}
+            one.remember("meanwhile", source="me")
+            for vault in (one, twin, one, twin):
+                report = vault.sync()
+            assert report.findings == []
+            assert twin.count() == one.count() == 5
+            assert twin.state_digest() == one.state_digest()
+            with phone(tmp_path, one.emergency_kit) as two:
+                assert two.state_digest() == one.state_digest()

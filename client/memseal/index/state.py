@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memseal.format.values import decode_value, encode_value
+from memseal.index.lexical import TOKENIZER
 from memseal.memory.memory import Draft, Memory, State, from_microseconds
 from memseal.memory.operations import Remember, Retraction, Setting, Stamp, Tagging
 
-_SCHEMA = """
+_SCHEMA = f"""
 CREATE TABLE memories (
     n INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE,
@@ -50,7 +51,7 @@ CREATE INDEX memories_same ON memories (same) WHERE same IS NOT NULL;
 CREATE INDEX memories_inactive ON memories (state) WHERE state <> 0 OR same IS NOT NULL;
 CREATE VIRTUAL TABLE memories_text USING fts5 (
     content, author, content = 'memories', content_rowid = 'n',
-    tokenize = 'porter unicode61 remove_diacritics 2'
+    tokenize = '{TOKENIZER}'
 );
 CREATE TABLE retractions (
     id BLOB PRIMARY KEY, target BLOB NOT NULL, stamp BLOB NOT NULL, retracted INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -110,6 +111,7 @@ class VaultState:
         self.connection.execute("PRAGMA synchronous = OFF")
         self._next = 1 + (self._one("SELECT max(n) FROM memories") or 0)
         self._early = self._early_targets()
+        self._dropped = list[int]()
 
     def close(self) -> None:
         """Forget everything."""
@@ -133,7 +135,8 @@ class VaultState:
     # ── applying operations ─────────────────────────────────────────────────────────────────────────
 
     def remember(self, batch: Sequence[Stamped]) -> list[int]:
-        """Apply new memories; returns the `n` of each, 0 for one that was there already."""
+        """Apply new memories; returns the `n` of each whose vector counts now, 0 where another operation came first."""
+        lowest = _lowest(batch)
         known = self._known([item.operation.id for item in batch])
         numbers: list[int] = []
         rows: list[tuple[Any, ...]] = []
@@ -141,11 +144,12 @@ class VaultState:
         first = self._next
         for item in batch:
             operation = item.operation
-            if operation.id in known:
-                self._lower(operation.id, known[operation.id], item)
+            if lowest is not None and lowest[operation.id] is not item:
                 numbers.append(0)
                 continue
-            known[operation.id] = item.stamp
+            if operation.id in known:
+                numbers.append(self._lower(item) if item.stamp < known[operation.id] else 0)
+                continue
             fingerprint = _fingerprint(operation.draft) if operation.of is None else 0
             rows.append(_row(self._next, fingerprint, item))
             prints.append(fingerprint)
@@ -156,19 +160,25 @@ class VaultState:
             "INSERT INTO memories_text (rowid, content, author) SELECT n, content, author FROM memories WHERE n >= ?",
             (first,),
         )
-        self._add_tags(item.operation for item in batch)
+        new = [item.operation for item, number in zip(batch, numbers, strict=True) if number >= first]
+        self._add_tags(new)
         self._unite(prints, first)
-        self._follow(batch, numbers)
+        self._follow(new)
         return numbers
 
     def retract(self, operation: Retraction, stamp: Stamp) -> None:
         """Apply a `retract` or `restore`."""
+        before = self.connection.execute(
+            "SELECT target, stamp FROM retractions WHERE id = ?", (operation.id,)
+        ).fetchone()
+        if before is not None and before[1] <= stamp:
+            return
         self.connection.execute(
-            "INSERT INTO retractions (id, target, stamp, retracted, at, reason) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (id) DO UPDATE SET stamp = excluded.stamp WHERE excluded.stamp < stamp",
+            "INSERT OR REPLACE INTO retractions (id, target, stamp, retracted, at, reason) VALUES (?, ?, ?, ?, ?, ?)",
             (operation.id, operation.target, stamp, operation.retracted, operation.at, operation.reason),
         )
-        self._refresh_target(operation.target)
+        for target in {operation.target} if before is None else {operation.target, before[0]}:
+            self._refresh_target(target)
 
     def tag(self, operation: Tagging) -> None:
         """Apply added and removed tags."""
@@ -191,7 +201,7 @@ class VaultState:
 
     def place_vector(self, target: bytes, stamp: Stamp, code: bytes) -> int | None:
         """Return the `n` that gets this vector, or None: it is an older one, or for a memory yet to come (then kept)."""
-        row = self.connection.execute("SELECT n, vector FROM memories WHERE id = ?", (target,)).fetchone()
+        row = self.connection.execute("SELECT n, vector, stamp FROM memories WHERE id = ?", (target,)).fetchone()
         if row is None:
             self.connection.execute(
                 "INSERT INTO early_vectors VALUES (?, ?, ?) ON CONFLICT (target) DO UPDATE"
@@ -200,8 +210,10 @@ class VaultState:
             )
             self._early.add(target)
             return None
-        number, since = row
-        return number if since is None or stamp > since else None
+        number, since, own = row
+        # A memory's own vector gives way without a look at its stamp: who embeds has seen the memory, so only one that
+        # came under its id with a higher stamp, and will not count, can seem to be newer.
+        return number if since is None or since == own or stamp > since else None
 
     def take_early_vectors(self, ids: Iterable[bytes]) -> list[tuple[bytes, Stamp, bytes]]:
         """Return and forget the vectors that came before their memories: (id, stamp, code)."""
@@ -212,6 +224,11 @@ class VaultState:
                     "DELETE FROM early_vectors WHERE target = ? RETURNING target, stamp, code", (memory_id,)
                 ).fetchall()
         return taken
+
+    def take_dropped_vectors(self) -> list[int]:
+        """Return and forget the `n` whose vector in the index came with an operation that does not count any more."""
+        dropped, self._dropped = self._dropped, []
+        return dropped
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -315,29 +332,38 @@ class VaultState:
             known.update(self.connection.execute(f"SELECT id, stamp FROM memories WHERE id IN ({marks})", some))  # noqa: S608
         return known
 
-    def _lower(self, memory_id: bytes, stamp: Stamp, item: Stamped) -> None:
-        """Two operations with one id: the one with the lower stamp counts."""
-        if item.stamp >= stamp:
-            return
-        number = self._one("SELECT n FROM memories WHERE id = ?", (memory_id,))
+    def _lower(self, item: Stamped) -> int:
+        """Take an operation for one with the same id and a higher stamp; returns `n` if its vector counts now."""
+        memory_id, of = item.operation.id, item.operation.of
+        number, stamp, of_before, vector = self.connection.execute(
+            "SELECT n, stamp, of, vector FROM memories WHERE id = ?", (memory_id,)
+        ).fetchone()
         before = self._identity(number)
+        self._replace(number, item)
+        embedded = vector is not None and vector != stamp
+        if embedded:
+            self.note_vector(number, vector)
+        elif vector is not None and not item.has_vector:
+            self._dropped.append(number)
+        self._unite_one(*before)
+        self._unite_one(*self._identity(number))
+        for target in {memory_id, of, of_before} - {None}:
+            self._refresh_target(target)
+        return 0 if embedded else number
+
+    def _replace(self, number: int, item: Stamped) -> None:
+        """Put another operation's fields, text and tags in the place of a memory's."""
+        text = "SELECT n, content, author FROM memories WHERE n = ?"
         self.connection.execute(
-            "INSERT INTO memories_text (memories_text, rowid, content, author)"
-            " SELECT 'delete', n, content, author FROM memories WHERE n = ?",
+            f"INSERT INTO memories_text (memories_text, rowid, content, author) SELECT 'delete', * FROM ({text})",  # noqa: S608
             (number,),
         )
         self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
+        self.connection.execute("DELETE FROM tags WHERE target = ?1 AND added_by = ?1", (item.operation.id,))
         fingerprint = _fingerprint(item.operation.draft) if item.operation.of is None else 0
         self.connection.execute(_INSERT, _row(number, fingerprint, item))
-        self.connection.execute(
-            "INSERT INTO memories_text (rowid, content, author) SELECT n, content, author FROM memories WHERE n = ?",
-            (number,),
-        )
-        self._unite_one(*before)
-        self._unite_one(*self._identity(number))
-        self._refresh_target(memory_id)
-        if item.operation.of is not None:
-            self._refresh_target(item.operation.of)
+        self.connection.execute(f"INSERT INTO memories_text (rowid, content, author) {text}", (number,))
+        self._add_tags([item.operation])
 
     def _add_tags(self, operations: Iterable[Remember]) -> None:
         rows = [(operation.id, tag, operation.id) for operation in operations for tag in operation.draft.tags]
@@ -350,9 +376,14 @@ class VaultState:
             marks = ",".join("?" * len(some))
             query = f"SELECT fingerprint FROM memories WHERE fingerprint IN ({marks}) GROUP BY 1 HAVING count(*) > 1"  # noqa: S608
             doubles.update(row[0] for row in self.connection.execute(query, some))
+        united = set[tuple[Any, ...]]()
         for offset, fingerprint in enumerate(prints):
             if fingerprint in doubles:
-                self._unite_one(*self._identity(first + offset))
+                what = self._identity(first + offset)[1]
+                key = (what.content, what.kind, what.author, what.thread, what.captured_at)
+                if key not in united:
+                    united.add(key)
+                    self._unite_one(fingerprint, what)
 
     def _identity(self, number: int) -> tuple[int, Draft]:
         """Return a memory's fingerprint (0 for one that supersedes another) and what makes it the same as others."""
@@ -381,13 +412,12 @@ class VaultState:
         )
         return [row[0] for row in rows]
 
-    def _follow(self, batch: Sequence[Stamped], numbers: Sequence[int]) -> None:
+    def _follow(self, new: Sequence[Remember]) -> None:
         """Refresh what new memories supersede, and new memories that operations named before they came."""
-        for item, number in zip(batch, numbers, strict=True):
-            if number and item.operation.of is not None:
-                self._refresh_target(item.operation.of)
-            if number and item.operation.id in self._early:
-                self._refresh_target(item.operation.id)
+        targets = {operation.of for operation in new if operation.of is not None}
+        targets.update(operation.id for operation in new if operation.id in self._early)
+        for target in targets:
+            self._refresh_target(target)
 
     def _refresh_target(self, target: bytes) -> None:
         number = self.number_of(target)
@@ -399,16 +429,20 @@ class VaultState:
     def _refresh(self, number: int) -> None:
         """Compute state and successor of a memory, and of all that supersede it, anew."""
         rivals = self._rivals(number)
-        for each in (number, *rivals):
-            retracted = self._one(
-                f"SELECT retracted FROM retractions WHERE target IN ({_GROUP}) ORDER BY stamp DESC LIMIT 1",  # noqa: S608
-                (each,),
-            )
-            successor = next(iter(self._rivals(each)), None) or self._lost_to(each)
-            state = (State.SUPERSEDED if successor else 0) | (State.RETRACTED if retracted else 0)
-            self.connection.execute(
-                "UPDATE memories SET state = ?, superseded_by = ? WHERE n = ?", (state, successor, each)
-            )
+        self._set_state(number, rivals[0] if rivals else self._lost_to(number))
+        for each in rivals:
+            lost_to = None if each == rivals[0] else rivals[0]
+            self._set_state(each, next(iter(self._rivals(each)), lost_to))
+
+    def _set_state(self, number: int, successor: int | None) -> None:
+        retracted = self._one(
+            f"SELECT retracted FROM retractions WHERE target IN ({_GROUP}) ORDER BY stamp DESC LIMIT 1",  # noqa: S608
+            (number,),
+        )
+        state = (State.SUPERSEDED if successor else 0) | (State.RETRACTED if retracted else 0)
+        self.connection.execute(
+            "UPDATE memories SET state = ?, superseded_by = ? WHERE n = ?", (state, successor, number)
+        )
 
     def _rivals(self, number: int) -> list[int]:
         """Return the `n` of all memories that supersede this one, the current one first."""
@@ -478,6 +512,18 @@ def _fingerprint(draft: Draft) -> int:
     rest = "\0".join((draft.kind, draft.author or "", draft.thread or "", str(draft.captured_at)))
     high = zlib.crc32(draft.content.encode("utf-8", "surrogatepass"))
     return ((high << 32 | zlib.crc32(rest.encode("utf-8", "surrogatepass"))) or 1) - (1 << 63)
+
+
+def _lowest(batch: Sequence[Stamped]) -> dict[bytes, Stamped] | None:
+    """Return of each id the operation with the lowest stamp; None where no id comes twice."""
+    if len({item.operation.id for item in batch}) == len(batch):
+        return None
+    lowest: dict[bytes, Stamped] = {}
+    for item in batch:
+        before = lowest.setdefault(item.operation.id, item)
+        if item.stamp < before.stamp:
+            lowest[item.operation.id] = item
+    return lowest
 
 
 def _row(number: int, fingerprint: int, item: Stamped) -> tuple[Any, ...]:

@@ -111,6 +111,9 @@ class View:
 
         batch = [Stamped(operation, stamp, has_vector(operation)) for operation, stamp in new]
         numbers = self.state.remember(batch)
+        for number in self.state.take_dropped_vectors():
+            if self.vectors is not None:
+                self.vectors.drop(number)
         pairs = [
             (number, item.operation.row)
             for number, item in zip(numbers, batch, strict=True)

@@ -1,5 +1,8 @@
 """What a memory gains from the conversation around it."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,14 +12,48 @@ from memseal.recall.weights import Weights
 # The thread boost looks at this many of a thread's best scores.
 BEST_OF_THREAD = 3
 
+# Neighbours further apart in time are not turns of one conversation: the entries of a diary's thread stand beside one
+# another by topic, and what the one says is no answer to the other.
+SITTING_MICROSECONDS = 6 * 3_600 * 1_000_000
 
-def from_neighbours(candidates: Candidates, scores: NDArray[np.float64], weights: Weights) -> NDArray[np.float64]:
-    """Return what each candidate gets of its neighbours' scores; 0 for all that lack a thread or position."""
-    gained = np.zeros_like(scores)
+
+@dataclass(frozen=True)
+class Pairs:
+    """Neighbours at one distance: the candidates in `rows` gain `weight` times the score of those in `others`."""
+
+    weight: float
+    rows: NDArray[np.int64]
+    others: NDArray[np.int64]
+
+
+def neighbours(candidates: Candidates, weights: Weights) -> list[Pairs]:
+    """Return who stands beside whom; nobody stands beside a memory without a thread and position."""
+    rows = np.flatnonzero(candidates.threads >= 0)
+    places = _places(candidates.threads[rows], candidates.positions[rows])
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    pairs: list[Pairs] = []
     for distance, weight in weights.kernel:
-        if weight:
-            rows, neighbours = _pairs(candidates, distance)
-            gained[rows] += weight * scores[neighbours]
+        if weight and rows.size:
+            found = np.searchsorted(ordered, places + distance)
+            found[found == rows.size] = 0
+            matches = np.flatnonzero(ordered[found] == places + distance)
+            here, there = rows[matches], rows[order[found[matches]]]
+            close = _close(candidates.captured_at[here], candidates.captured_at[there])
+            pairs.append(Pairs(weight, here[close], there[close]))
+    return pairs
+
+
+def _close(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which pairs are of one sitting; a memory without a time (0) is taken to be."""
+    return (one == 0) | (other == 0) | (np.abs(one - other) <= SITTING_MICROSECONDS)
+
+
+def from_neighbours(pairs: Sequence[Pairs], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each candidate gets of its neighbours' scores."""
+    gained = np.zeros_like(scores)
+    for pair in pairs:
+        gained[pair.rows] += pair.weight * scores[pair.others]
     return gained
 
 
@@ -35,26 +72,12 @@ def from_thread(candidates: Candidates, scores: NDArray[np.float64], weights: We
     return gained
 
 
-def supported(candidates: Candidates, relevant: NDArray[np.bool_], weights: Weights) -> NDArray[np.bool_]:
+def supported(pairs: Sequence[Pairs], relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which candidates are relevant, or stand beside one that is."""
     kept = relevant.copy()
-    for distance, weight in weights.kernel:
-        if weight:
-            rows, neighbours = _pairs(candidates, distance)
-            kept[rows] |= relevant[neighbours]
+    for pair in pairs:
+        kept[pair.rows] |= relevant[pair.others]
     return kept
-
-
-def _pairs(candidates: Candidates, distance: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return rows and, for each, the row of the memory `distance` positions on in the same thread."""
-    rows = np.flatnonzero(candidates.threads >= 0)
-    places = _places(candidates.threads[rows], candidates.positions[rows])
-    order = np.argsort(places, kind="stable")
-    wanted = places + distance
-    found = np.searchsorted(places[order], wanted)
-    found[found == rows.size] = 0
-    matches = np.flatnonzero(places[order][found] == wanted) if rows.size else rows
-    return rows[matches], rows[order[found[matches]]]
 
 
 def _places(threads: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:

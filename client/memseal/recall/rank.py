@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from memseal.recall.boosts import from_author, from_date
 from memseal.recall.candidates import Candidates
-from memseal.recall.context import from_neighbours, from_thread, supported
+from memseal.recall.context import Pairs, from_neighbours, from_thread, neighbours, supported
 from memseal.recall.fusion import fuse
 from memseal.recall.query import Query
 from memseal.recall.weights import Weights
@@ -60,10 +60,11 @@ def rank(
     beside a memory that has: a query that is related to nothing gives no hits.
     """
     weights = weights or Weights()
-    scores = _score(query, candidates, weights)
+    pairs = neighbours(candidates, weights)
+    scores = _score(query, candidates, pairs, weights)
     total = scores.total
     relevant = (candidates.lexical > 0) | (candidates.cosine >= floor)
-    kept = supported(candidates, relevant, weights)
+    kept = supported(pairs, relevant)
     order = np.lexsort((candidates.numbers, -total))
     best = order[kept[order]][:limit]
     return [
@@ -71,13 +72,13 @@ def rank(
     ]
 
 
-def _score(query: Query, candidates: Candidates, weights: Weights) -> _Scores:
+def _score(query: Query, candidates: Candidates, pairs: list[Pairs], weights: Weights) -> _Scores:
     fused = fuse(candidates.lexical, candidates.cosine, weights.dense)
-    neighbours = from_neighbours(candidates, fused, weights)
-    thread = from_thread(candidates, fused + neighbours, weights)
+    beside = from_neighbours(pairs, fused)
+    thread = from_thread(candidates, fused + beside, weights)
     return _Scores(
         fused,
-        neighbours + thread,
+        beside + thread,
         from_author(candidates, query, weights.author),
         from_date(candidates, query, weights.date),
     )

@@ -23,8 +23,8 @@ from memseal.sync.messages import (
 )
 
 PULL_LIMIT = 8 << 20
-"""Bytes asked for at once; a single record can be larger, then more is asked for."""
-_PULL_MOST = (64 << 20) + (1 << 20)
+"""Bytes asked for at once, as many as a server gives; of a larger record the pieces are held until it is whole."""
+_HELD_MOST = (64 << 20) + PULL_LIMIT
 # Another device can push between our look and our put; each look shows its progress, so few are needed.
 _LOOKS = 8
 _RACES = frozenset(("segment_conflict", "segment_order", "epoch_ended", "stream_ended"))
@@ -82,6 +82,10 @@ class Replica(Protocol):
         """Take bytes of a log from there on, and return the new offset; raises `FormatError`."""
         ...
 
+    def heal_fork(self, stream_id: bytes, common: End | None) -> bool:
+        """Go on in a fresh stream where an own log was forked after `common`; False for logs of other devices."""
+        ...
+
     def end_at(self, stream_id: bytes, length: int) -> End | None:
         """Return where the log here stands at a length, or None where no record ends there."""
         ...
@@ -116,6 +120,7 @@ class SyncSession:
         self._pulled = 0
         self._pushed = 0
         self._findings = list[Finding]()
+        self._healed = set[bytes]()
         self._steps = self._run()
         self._request: Request | None = next(self._steps)
 
@@ -207,30 +212,46 @@ class SyncSession:
 
     def _pull(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
         """Fetch what a log has more than here; a log that cannot be taken is a finding, and the others go on."""
-        limit = PULL_LIMIT
-        while (start := self._replica.wanted_from(stream_id)) < there.end.length:
-            answer = yield GetLog(stream_id, start, limit)
+        held = b""  # of a record that is larger than one answer
+        while (start := self._replica.wanted_from(stream_id)) + len(held) < there.end.length:
+            answer = yield GetLog(stream_id, start + len(held), PULL_LIMIT)
             if isinstance(answer, Refused):
                 self._note(answer.code, stream_id, answer.detail)
                 return
             content = _expect(answer, Content).content
-            if len(content) > limit:
+            if len(content) > PULL_LIMIT:
                 raise RemoteAnswer("the remote gave more bytes than were asked for")
+            held += content
             try:
-                now = self._replica.extend(stream_id, content)
+                now = self._replica.extend(stream_id, held)
             except FormatError as error:
+                if error.code == "forked" and self._heal(stream_id):
+                    held = b""
+                    continue
                 self._note(error.code, stream_id, str(error))
                 return
             self._pulled += len(content)
-            if now <= start and (len(content) < limit or limit == _PULL_MOST):
-                return  # what is there is not whole or not signed yet: it waits
-            limit = PULL_LIMIT if now > start else _PULL_MOST
-        self._check_fork(stream_id, there)
-
-    def _check_fork(self, stream_id: bytes, there: RemoteLog) -> None:
+            if not content or len(held) > _HELD_MOST:
+                return  # the remote has less than it says, or a record that can never be whole
+            held = held if now == start else b""
+        if held:
+            return  # what is there is not whole or not signed yet: it waits
         here = self._replica.end_at(stream_id, there.end.length)
-        if here != there.end and stream_id in self._replica.logs():
+        if here == there.end or stream_id not in self._replica.logs():
+            return
+        if self._heal(stream_id):
+            yield from self._pull(stream_id, there)
+        else:
             self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
+
+    def _heal(self, stream_id: bytes) -> bool:
+        """Let an own log that was forked go on in a fresh stream, once."""
+        if stream_id in self._healed or not self._replica.heal_fork(stream_id, self._seen.logs.get(stream_id)):
+            return False
+        self._healed.add(stream_id)
+        detail = "this device was copied or restored: what it had written alone was written again in a fresh log"
+        self._note("forked", stream_id, detail)
+        return True
 
     # ── pushing ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,6 +2,7 @@
 
 import secrets
 from pathlib import Path
+from typing import Protocol
 
 from memseal.errors import FormatError, RemoteUnreachable
 from memseal.format.content import chain_next, chain_start
@@ -9,7 +10,6 @@ from memseal.format.log import End
 from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
 from memseal.format.records import places
 from memseal.format.segment import Segment, decode_segment
-from memseal.store.disk import Disk
 from memseal.sync.messages import (
     Answer,
     Content,
@@ -28,17 +28,53 @@ from memseal.sync.messages import (
 _DIGITS = 10
 
 
+class Files(Protocol):
+    """What a folder needs of a file system: a part of the vault's own port to it."""
+
+    def read(self, path: Path, start: int = 0, end: int | None = None) -> bytes | None:
+        """Return a file's bytes, or None where there is no such file."""
+        ...
+
+    def size(self, path: Path) -> int | None:
+        """Return a file's length in bytes, or None."""
+        ...
+
+    def names(self, folder: Path) -> list[str]:
+        """Return the names in a folder, sorted; none where there is no such folder."""
+        ...
+
+    def write(self, path: Path, offset: int, content: bytes) -> None:
+        """Write at an offset, making the file where it is missing."""
+        ...
+
+    def sync(self, path: Path) -> None:
+        """Make a file's content durable."""
+        ...
+
+    def sync_folder(self, folder: Path) -> None:
+        """Make the names in a folder durable."""
+        ...
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Give a file another name."""
+        ...
+
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder where it is missing."""
+        ...
+
+
 class FolderTransport:
     """Segments as files, `<folder>/<vault id>/logs/<stream>/<number>`; an existing name is never replaced."""
 
     carries_keys = False
 
-    def __init__(self, folder: Path, vault_id: bytes, disk: Disk) -> None:
+    def __init__(self, folder: Path, vault_id: bytes, files: Files) -> None:
         """Take the folder, which must be there, and the vault."""
         if not folder.is_dir():
             raise RemoteUnreachable(f"the folder {folder} is not there: is the drive connected?")
         self.address = str(folder)
-        self._disk = disk
+        self._files = files
         self._logs = folder / vault_id.hex() / "logs"
         self._memo: dict[bytes, list[tuple[int, Segment]]] = {}
 
@@ -59,7 +95,7 @@ class FolderTransport:
 
     def _heads(self) -> Heads:
         logs = dict[bytes, RemoteLog]()
-        for name in self._disk.names(self._logs):
+        for name in self._files.names(self._logs):
             stream_id = _stream_id(name)
             chained = self._chained(stream_id) if stream_id is not None else []
             if stream_id is not None and chained:
@@ -85,15 +121,15 @@ class FolderTransport:
         folder = self._logs / stream_id.hex()
         made = [each for each in (folder, *folder.parents) if not each.is_dir()]
         for each in reversed(made):
-            self._disk.make_folder(each)
-            self._disk.sync_folder(each.parent)
+            self._files.make_folder(each)
+            self._files.sync_folder(each.parent)
         target, fresh = folder / f"{number:0{_DIGITS}d}", folder / f".{secrets.token_hex(8)}.new"
-        if self._disk.size(target) is not None:
+        if self._files.size(target) is not None:
             return Refused("segment_conflict", 0, "another segment came first")
-        self._disk.write(fresh, 0, content)
-        self._disk.sync(fresh)
-        self._disk.rename(fresh, target)
-        self._disk.sync_folder(folder)
+        self._files.write(fresh, 0, content)
+        self._files.sync(fresh)
+        self._files.rename(fresh, target)
+        self._files.sync_folder(folder)
         self._memo.pop(stream_id)
         return Stored()
 
@@ -103,7 +139,7 @@ class FolderTransport:
             return self._memo[stream_id]
         chained, end = list[tuple[int, Segment]](), End(0, 0, bytes(32))
         for number in self._numbers(stream_id):
-            content = self._disk.read(self._logs / stream_id.hex() / f"{number:0{_DIGITS}d}") or b""
+            content = self._files.read(self._logs / stream_id.hex() / f"{number:0{_DIGITS}d}") or b""
             try:
                 segment = decode_segment(content)
                 if segment.start == end:
@@ -115,7 +151,7 @@ class FolderTransport:
         return chained
 
     def _numbers(self, stream_id: bytes) -> list[int]:
-        names = self._disk.names(self._logs / stream_id.hex())
+        names = self._files.names(self._logs / stream_id.hex())
         return [int(name) for name in names if len(name) == _DIGITS and name.isdecimal()]
 
 

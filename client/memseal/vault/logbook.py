@@ -1,5 +1,6 @@
 """All logs of a vault: read into the view, extended by own writes and by what other devices wrote."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from memseal.format.keys import SigningKey
 from memseal.format.log import End, LogReader, LogWriter, Opened, Reading, start_of
 from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
 from memseal.format.primitives import public_signing_key
+from memseal.format.records import decode_header
 from memseal.index.view import View
 from memseal.memory.operations import (
     Head,
@@ -127,17 +129,21 @@ class Logbook:
         return content[: max(0, limit.length - log.end.length)]
 
     def _read(self, log: Log, content: memoryview, verified: End | None = None) -> Reading:
-        """Open the bytes that follow the applied part of a log."""
-        stream = log.stream
-        reader = LogReader(log.name, stream.preamble, stream.key, stream.owner.sign)
-        reading = reader.read(content, log.end, verified)
+        """Open the bytes that follow the applied part of a log, and list what is wrong with them."""
+        reading = self._reader(log).read(content, log.end, verified)
+        self._note_all(log, reading)
+        return reading
+
+    def _reader(self, log: Log) -> LogReader:
+        return LogReader(log.name, log.stream.preamble, log.stream.key, log.stream.owner.sign)
+
+    def _note_all(self, log: Log, reading: Reading) -> None:
         own = self.is_own(log)
         for finding in reading.findings:
             if own and finding.code == "record_torn" and reading.torn:
                 self.torn.append(finding)
             else:
                 self.note(finding)
-        return reading
 
     def _settle(self, log: Log, reading: Reading) -> "_Settled":
         """Return the whole writes of a reading and where the log then stands; what is not whole waits."""
@@ -284,6 +290,19 @@ class Logbook:
             self.outlived[stream_id] = there
         return count
 
+    def reemit_branch(self, stream_id: bytes, common: End, random: bytes) -> None:
+        """Write again in a fresh stream what an own log has after a place where a remote's history goes another way.
+
+        This device was copied, or restored from a backup: afterwards the log holds only what is common.
+        """
+        log = self.logs[stream_id]
+        log.appendable = False
+        batches = self._stored_batches(log, common)
+        log.end = common
+        if batches:
+            self.write(batches, random)
+        self._cut(log, common)
+
     def cut_outlived(self) -> None:
         """Leave of the old logs that were written again what the remote has of them."""
         for stream_id, end in self.outlived.items():
@@ -293,9 +312,8 @@ class Logbook:
     def _stored_batches(self, log: Log, start: End) -> list[Batch]:
         """Return what a log's records from `start` on carry, ready to be written again."""
         content = self._folder.read(log_file(log.stream.stream_id), start.length) or b""
-        reader = LogReader(log.name, log.stream.preamble, log.stream.key, log.stream.owner.sign)
         batches = list[Batch]()
-        for record in reader.read(memoryview(content), start).trusted:
+        for record in self._reader(log).read(memoryview(content), start).trusted:
             try:
                 meta = decode_meta(record.content.meta)
             except FormatError:
@@ -317,6 +335,17 @@ class Logbook:
             return
         self._folder.append(log_file(log.stream.stream_id), end.length, b"")
         log.end, log.stored = end, end.length
+        log.counter = self._last_counter(log)
+
+    def _last_counter(self, log: Log) -> int:
+        """Return the counter of the last record that a log holds, read anew."""
+        start = start_of(log.stream.preamble)
+        content = memoryview(self.piece(log.stream.stream_id, start.length, log.end.length))
+        counter = 0
+        for record in self._reader(log).read(content, start).trusted:
+            with contextlib.suppress(FormatError):  # it was noted when the log was read
+                counter = max(counter, decode_meta(record.content.meta).counter)
+        return counter
 
     # ── what remotes have ───────────────────────────────────────────────────────────────────────────
 
@@ -340,7 +369,15 @@ class Logbook:
         before = log.stored
         start = log.end.length
         everything = self.piece(stream_id, start, before) + content
-        settled = self._settle(log, self._read(log, self._counting(log, memoryview(everything))))
+        counting = self._counting(log, memoryview(everything))
+        reading = self._reader(log).read(counting, log.end)
+        if _is_fork(log, reading, counting):
+            raise FormatError("forked", "the remote has another history of this log: it is left alone")
+        if reading.torn:
+            # An answer ends where the remote's limit falls: the rest of the last record is still to come.
+            reading.findings = [finding for finding in reading.findings if finding.code != "record_torn"]
+        self._note_all(log, reading)
+        settled = self._settle(log, reading)
         if settled.stored > before or opening:
             # Durable first: what is applied is on disk.
             kept = everything[before - start : settled.stored - start]
@@ -384,6 +421,21 @@ def _compose(previous: int, heads: tuple[Head, ...], batches: Sequence[Batch]) -
         composed.append(_Composed(decoded, batch.columns, counter))
         previous, heads = counter, ()
     return contents, composed
+
+
+def _is_fork(log: Log, reading: Reading, content: memoryview) -> bool:
+    """Return whether bytes that should follow a log follow another history of it."""
+    if not len(content) or not log.end.records or not log.end.chain:
+        return False
+    first = next(iter([*reading.trusted, *reading.waiting]), None)
+    if first is not None and first.place.offset == 0:
+        return first.content.chain != log.end.chain
+    try:
+        decode_header(content, 0, log.end.records)
+    except FormatError as error:
+        # No record begins where ours ends: the other history has its records elsewhere.
+        return error.code != "record_torn"
+    return False
 
 
 def _is_stream_name(stem: str) -> bool:

@@ -82,6 +82,13 @@ def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened
     return opened
 
 
+def follow_pin(opened: Opened) -> None:
+    """Read the logs anew where the pinned model changed after vectors had come: those of the other model go."""
+    if opened.logbook.view.pin_moved:
+        opened.logbook = rebuilt(opened.folder, opened.device, opened.keychain, opened.logbook.view)
+        opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
+
+
 def rebuilt(folder: VaultFolder, device: Device, keychain: Keychain, before: View) -> Logbook:
     """Return the logbook read anew from all logs, with vectors of the model that is pinned now."""
     view = View(pin=before.state_pin())

@@ -16,7 +16,7 @@ from memseal.transport import Transport
 from memseal.vault.creation import SALT_SIZE, NewKit, entry_for, new_key_set
 from memseal.vault.device import Device, read_device_file
 from memseal.vault.joining import fetch, put_version
-from memseal.vault.keychain import Keychain, save_version
+from memseal.vault.keychain import Keychain, load_keyring, save_version
 from memseal.vault.opening import VIEW, Opened, finish_key_change
 from memseal.vault.replica import use_keychain
 from memseal.vault.syncing import open_transport, sync
@@ -31,7 +31,8 @@ def change(opened: Opened, old: Stretch, new: Stretch, new_passphrase: str, remo
     if open_key_set(file, file.slots[0], old) is None:
         raise PassphraseWrong("the old passphrase is wrong: nothing was changed")
     if not opened.device.marks.server:
-        _change(opened, new, None)
+        if not _finish_here(opened, file, new):
+            _change(opened, new, None)
         return
     address = remote or opened.device.marks.server
     if _finish_earlier(opened, file, new, address):
@@ -48,8 +49,12 @@ def _change(opened: Opened, new: Stretch, address: str | None) -> bool:
     """Make the version; False where another device's came first, and nothing was changed."""
     device = opened.device
     made = _new_version(opened, new, _kept_ends(opened, address is not None))
-    _with_pending(device, made.keys, new).save(opened.folder)
+    pending = _with_pending(device, made.keys, new)
+    pending.save(opened.folder)
+    # Also in memory: should a later step fail, closing must not drop keys that the keyring may list by then.
+    opened.device = pending
     if address is not None and not _put(device, made, address):
+        opened.device = device
         device.save(opened.folder)  # the pending keys go: they are listed nowhere
         return False
     _adopt(opened, [made.version], made.keys, made.vault_key, new)
@@ -84,6 +89,20 @@ def _adopt(opened: Opened, versions: Sequence[KeyringVersion], keys: KeySet, vau
     opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
     use_keychain(opened, Keychain.of(keyring, vault_key))
     finish_key_change(opened)
+
+
+def _finish_here(opened: Opened, file: DeviceFile, new: Stretch) -> bool:
+    """Complete a change that failed after its version was stored in the folder."""
+    stored, known = load_keyring(opened.folder, opened.device.vault_id), opened.keychain.keyring.public.version
+    if stored.public.version == known:
+        return False
+    pending = [open_key_set(file, slot, new) for slot in file.slots if slot.state == "pending"]
+    keys = pending[0] if pending else None
+    if keys is None:
+        raise PassphraseWrong("an earlier change was not completed: give its new passphrase first")
+    vault_key = open_device_box(stored.newest, keys.wrap, public_signing_key(keys.sign))
+    _adopt(opened, stored.versions[known:], keys, vault_key, new)
+    return True
 
 
 def _finish_earlier(opened: Opened, file: DeviceFile, new: Stretch, address: str) -> bool:

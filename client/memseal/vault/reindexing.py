@@ -11,7 +11,7 @@ from memseal.memory.memory import to_microseconds
 from memseal.memory.operations import Setting
 from memseal.recall import index_text
 from memseal.vault.logbook import Batch
-from memseal.vault.opening import Opened, rebuilt
+from memseal.vault.opening import Opened
 from memseal.vault.writing import embed_batches, new_id, unit_codes
 
 _STEP = 256  # memories a step: each step is one durable write, and what a break costs at most
@@ -50,5 +50,3 @@ def _pin(opened: Opened, write: Callable[[Sequence[Batch]], None], embedder: Emb
         return
     value = {"model": embedder.name, "dimension": embedder.dimension}
     write([Batch([Setting(new_id(), EMBEDDING, value, to_microseconds(datetime.now(UTC)))])])
-    if view.pin_moved:
-        opened.logbook = rebuilt(opened.folder, opened.device, opened.keychain, view)

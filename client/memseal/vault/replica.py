@@ -81,6 +81,18 @@ class VaultReplica:
         self._opened.uncached += after - before
         return after
 
+    def heal_fork(self, stream_id: bytes, common: End | None) -> bool:
+        """Go on in a fresh stream where an own log was forked after `common`; False for logs of other devices."""
+        logbook = self._opened.logbook
+        log = logbook.logs.get(stream_id)
+        if log is None or not logbook.is_own(log):
+            return False
+        start = start_of(log.stream.preamble)
+        if common is None or self.end_at(stream_id, common.length) != common:
+            common = start
+        logbook.reemit_branch(stream_id, common, secrets.token_bytes(4))
+        return True
+
     def end_at(self, stream_id: bytes, length: int) -> End | None:
         """Return where the log here stands at a length, or None where no record ends there."""
         log = self._opened.logbook.logs.get(stream_id)

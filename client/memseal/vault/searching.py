@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from memseal.embedding import Embedder
 from memseal.errors import EmbedderAnswer, EmbedderUnavailable, VectorInvalid
 from memseal.index.filters import condition
-from memseal.index.gather import gather
+from memseal.index.gather import POOL, gather
 from memseal.index.view import View
 from memseal.memory.memory import Memory
 from memseal.recall import Why, parse_query, rank
@@ -41,9 +42,17 @@ def search(
         raise TypeError("search needs a query or a vector")
     if type(limit) is not int or limit < 1:
         raise ValueError("limit is a whole number from 1")
-    parsed = parse_query(query or "")
+    parsed = parse_query(query or "", datetime.now(UTC))
     ready = _ready(view, vector) if vector is not None else _embedded(view, embedder, parsed.text)
-    candidates = gather(view.state.connection, view.lexical, view.vectors, parsed, ready, _allowed(view, filters))
+    candidates = gather(
+        view.state.connection,
+        view.lexical,
+        view.vectors,
+        parsed,
+        ready,
+        _allowed(view, filters),
+        pool=max(POOL, limit),
+    )
     floor = _NO_FLOOR if vector is not None or embedder is None else embedder.floor
     ranked = rank(parsed, candidates, floor=floor, limit=limit)
     found = view.state.memories([hit.number for hit in ranked])
@@ -58,7 +67,10 @@ def _ready(view: View, vector: ArrayLike) -> NDArray[np.float32] | None:
         raise VectorInvalid("a query vector has shape (d,), finite values and a length")
     if view.pinned is not None and ready.shape != (view.pinned[1],):
         raise VectorInvalid(f"the query vector has {ready.size} dimensions, this vault's have {view.pinned[1]}")
-    return None if view.vectors is None else ready / np.float32(norm)
+    if view.vectors is None:
+        return None
+    unit: NDArray[np.float32] = ready / np.float32(norm)
+    return unit
 
 
 def _embedded(view: View, embedder: Embedder | None, text: str) -> NDArray[np.float32] | None:

@@ -12,7 +12,7 @@ from memseal.sync.session import Outcome, Seen, SyncSession
 from memseal.transport import Transport
 from memseal.transport.folder import FolderTransport
 from memseal.vault.device import RemoteMarks
-from memseal.vault.opening import Opened, current_marks
+from memseal.vault.opening import Opened, current_marks, follow_pin
 from memseal.vault.replica import VaultReplica
 from memseal.vault.status import all_findings
 
@@ -62,6 +62,7 @@ def _sync(opened: Opened, transport: Transport, accept_rollback: bool) -> SyncRe
     try:
         drive(session, transport)
     finally:
+        follow_pin(opened)
         _keep_marks(opened, transport, session.outcome())
     outcome = session.outcome()
     return SyncReport(

@@ -35,7 +35,7 @@ from memseal.store.lock import VaultLock
 from memseal.vault import joining, passphrases, reindexing, syncing
 from memseal.vault.creation import create_folder
 from memseal.vault.logbook import Batch
-from memseal.vault.opening import Opened, current_marks, open_folder, stretcher, write_cache
+from memseal.vault.opening import Opened, current_marks, follow_pin, open_folder, stretcher, write_cache
 from memseal.vault.searching import Hit, counted, listed, search
 from memseal.vault.status import Status, status_of
 from memseal.vault.syncing import SyncReport
@@ -349,6 +349,7 @@ class Vault:
         before = sum(log.end.length for log in opened.logbook.logs.values())
         opened.logbook.write(batches, secrets.token_bytes(4))
         opened.uncached += sum(log.end.length for log in opened.logbook.logs.values()) - before
+        follow_pin(opened)
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,81 +1,102 @@
-"""The open state as a sealed container, so that the next opening need not read the logs (kind 8, cache)."""
+"""The open state as a sealed container, so that the next opening need not read the logs (vault-format §8a)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from memseal.errors import FormatError
+from memseal.format.fields import U53, Fields
 from memseal.format.keys import RecordKey
+from memseal.format.pieces import open_piece, piece_size, seal_piece
 from memseal.format.preamble import PREAMBLE_SIZE
-from memseal.format.records import HEADER_SIZE, open_record, places, seal_record
+from memseal.format.records import HEADER_SIZE, decode_header, open_record, seal_record
 from memseal.format.values import decode_value, encode_value
 from memseal.index.state import VaultState
 from memseal.index.vectors import VectorIndex
 from memseal.index.view import View
 
-# Records of 4 MiB stay in the processor's outer cache while they are sealed and copied, and pad by at most 3 %.
+# Pieces of 4 MiB stay in the processor's outer cache while they are read and opened.
 _PIECE = 4 << 20
+Read = Callable[[int, int], bytes]
+"""Returns a file's bytes from an offset to another."""
 
 
 def seal_image(view: View, bound: dict[str, Any], preamble: bytes, key: RecordKey) -> Iterator[bytes]:
-    """Yield a cache file piece by piece; `bound` is what it is valid for, given back by `open_image`."""
+    """Yield a cache file piece by piece; `bound` is what it is valid for, given back by `open_bound`."""
     state = view.state.image()
     header: dict[str, Any] = {"bound": bound, "state": len(state), "foreign_vectors": view.foreign_vectors}
-    codes, numbers = b"", b""
+    numbers = b"" if view.vectors is None else view.vectors.numbers().astype("<i8").tobytes()
     if view.vectors is not None:
-        codes, numbers = view.vectors.codes(), view.vectors.numbers().astype("<i8").tobytes()
-        header |= {"dimension": view.vectors.dimension, "numbers": len(numbers), "codes": len(codes)}
+        header |= {"dimension": view.vectors.dimension, "vectors": len(view.vectors)}
     yield preamble
     yield seal_record(key, preamble, 0, encode_value(header))
     index = 1
-    for content in (state, numbers, codes):
-        whole = memoryview(content)
-        for start in range(0, len(whole), _PIECE):
-            yield seal_record(key, preamble, index, bytes(whole[start : start + _PIECE]))
+    for content in _cut(state), _cut(numbers), () if view.vectors is None else view.vectors.code_pieces(_PIECE):
+        for piece in content:
+            yield seal_piece(key, preamble, index, piece)
             index += 1
 
 
-def open_bound(content: memoryview, key: RecordKey) -> dict[str, Any]:
-    """Return what a cache file is valid for, without opening the rest; raises `FormatError`."""
-    bound: dict[str, Any] = _header(content, key)["bound"]
-    return bound
+class SealedImage:
+    """A cache file: what it is valid for, and the view in it; any damage is a `FormatError`."""
+
+    def __init__(self, read: Read, key: RecordKey) -> None:
+        """Take how to read the file, and its key; opens only the header."""
+        self._read = read
+        self._key = key
+        self._preamble = read(0, PREAMBLE_SIZE)
+        length = int.from_bytes(read(PREAMBLE_SIZE, PREAMBLE_SIZE + 4), "big")
+        self._offset = PREAMBLE_SIZE + HEADER_SIZE + length
+        record = memoryview(read(PREAMBLE_SIZE, self._offset))
+        place = decode_header(record, 0, 0)
+        content = open_record(key, self._preamble, 0, record[HEADER_SIZE : place.end])
+        self._fields = Fields(decode_value(content), "record_content", "cache")
+        self._index = 1
+
+    @property
+    def bound(self) -> Any:
+        """What the cache is valid for."""
+        return self._fields.get("bound")
+
+    def view(self) -> View:
+        """Open the rest, straight into where it is used."""
+        fields, vectors = self._fields, None
+        state = bytearray(fields.count("state", below=U53))
+        self._fill(memoryview(state), _PIECE)
+        if fields.get("dimension") is not None:
+            dimension, count = fields.count("dimension", 1), fields.count("vectors")
+            numbers = np.empty(count, "<i8")
+            self._fill(numbers.view(np.uint8).data, _PIECE)
+            vectors = VectorIndex.with_codes(
+                dimension, numbers.astype(np.int64, copy=False), lambda codes: self._fill(codes, _whole_rows(dimension))
+            )
+        view = View(VaultState(state), vectors)
+        view.foreign_vectors = fields.count("foreign_vectors")
+        return view
+
+    def _fill(self, target: memoryview, step: int) -> None:
+        for start in range(0, len(target), step):
+            piece = target[start : start + step]
+            end = self._offset + piece_size(len(piece))
+            open_piece(self._key, self._preamble, self._index, self._read(self._offset, end), piece)
+            self._offset, self._index = end, self._index + 1
 
 
-def open_image(content: memoryview, key: RecordKey) -> View:
-    """Return the view that a cache file holds; raises `FormatError` for any damage."""
-    header = _header(content, key)
-    preamble = bytes(content[:PREAMBLE_SIZE])
-    pieces = [
-        open_record(key, preamble, place.index, content[place.offset + HEADER_SIZE : place.end])
-        for place in places(content)[1:]
-    ]
-    parts = _split(pieces, [header["state"], header.get("numbers", 0), header.get("codes", 0)])
-    vectors = None
-    if "dimension" in header:
-        numbers = np.frombuffer(parts[1], "<i8").astype(np.int64)
-        vectors = VectorIndex.from_codes(header["dimension"], numbers, parts[2])
-    view = View(VaultState(parts[0]), vectors)
-    view.foreign_vectors = header["foreign_vectors"]
-    return view
+def _whole_rows(dimension: int) -> int:
+    """Return the size of a piece of float16 rows."""
+    return max(1, _PIECE // (2 * dimension)) * 2 * dimension
 
 
-def _header(content: memoryview, key: RecordKey) -> dict[str, Any]:
-    preamble, place = bytes(content[:PREAMBLE_SIZE]), places(content)[0]
-    header = decode_value(open_record(key, preamble, 0, content[place.offset + HEADER_SIZE : place.end]))
-    if not isinstance(header, dict) or not isinstance(header.get("bound"), dict):
-        raise FormatError("record_content", "the cache has no header")
-    return header
+def _cut(content: bytes) -> Iterator[memoryview]:
+    whole = memoryview(content)
+    return (whole[start : start + _PIECE] for start in range(0, len(whole), _PIECE))
 
 
-def _split(pieces: list[memoryview], sizes: list[int]) -> list[bytes]:
-    """Join pieces into parts of these sizes; each part begins with a piece of its own."""
-    parts, taken = [], 0
-    for size in sizes:
-        count = -(-size // _PIECE)
-        part = b"".join(pieces[taken : taken + count])
-        if len(part) != size:
-            raise FormatError("record_content", "the cache is not whole")
-        parts.append(part)
-        taken += count
-    return parts
+def damage(read: Read, key: RecordKey) -> FormatError | None:
+    """Return what is wrong with a cache file, or None."""
+    try:
+        SealedImage(read, key).view().close()
+    except FormatError as error:
+        return error
+    return None

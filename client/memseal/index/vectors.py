@@ -1,6 +1,6 @@
 """Exact search over the vectors of all memories, in float16 as they lie in the records."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Self
@@ -43,6 +43,20 @@ class VectorIndex:
         """Return an index of the vectors that `numbers()` and `codes()` gave out."""
         index = cls(dimension)
         index.add(numbers, codes)
+        return index
+
+    @classmethod
+    def with_codes(cls, dimension: int, numbers: NDArray[np.int64], fill: Callable[[memoryview], None]) -> Self:
+        """Return an index of these numbers, each once, whose codes `fill` writes straight into FAISS' own memory."""
+        index = cls(dimension)
+        if numbers.size:
+            index._faiss.codes.resize(numbers.size * dimension * 2)
+            index._faiss.ntotal = numbers.size
+            fill(index._view().reshape(-1).view(np.uint8).data)
+            index._numbers = _grown(index._numbers, numbers.size)
+            index._numbers[: numbers.size] = numbers
+            index._rows = _grown(index._rows, int(numbers.max()) + 1)
+            index._rows[numbers] = np.arange(numbers.size)
         return index
 
     def __len__(self) -> int:
@@ -124,6 +138,14 @@ class VectorIndex:
         with self._lock:
             view = self._view()
             return bytes(view.data if self._dead == 0 else view[self._living()].data)
+
+    def code_pieces(self, size: int) -> Iterator[bytes]:
+        """Yield what `codes()` gives in pieces of whole vectors, of about `size` bytes."""
+        step = max(1, size // (2 * self.dimension))
+        living = self._living()
+        for start in range(0, living.size, step):
+            with self._lock:
+                yield self._view()[living[start : start + step]].tobytes()
 
     def _living(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._numbers[: self._faiss.ntotal] != _DEAD)

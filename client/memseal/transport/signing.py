@@ -37,7 +37,7 @@ class Message:
 
     method: str
     url: str
-    headers: CaseInsensitiveDict
+    headers: "CaseInsensitiveDict"
 
 
 class RequestSigner:

@@ -122,7 +122,10 @@ class Keychain:
             raise FormatError("stream_mismatch", "begun on another keyring of this vault")
         owner = self._owner(parsed.nonce, stream_id)
         if parsed.stream_id != stream_id or owner is None:
-            raise FormatError("stream_mismatch", "not a log of a device that this keyring lists: one that joined since? Sync with the server first")
+            raise FormatError(
+                "stream_mismatch",
+                "not a log of a device that this keyring lists: one that joined since? Sync with the server first",
+            )
         limit = None if owner.ended is None else owner.ended.streams.get(stream_id, End(0, 0, b""))
         return Stream(preamble, parsed.epoch, stream_id, owner, log_key(vault_key, self.vault_id, stream_id), limit)
 

@@ -99,8 +99,9 @@ class Logbook:
         return [bytes.fromhex(stem) for stem in self._folder.stems(LOGS) if _is_stream_name(stem)]
 
     def _load_one(self, stream_id: bytes, verified: End | None) -> None:
-        content = memoryview(self._folder.read(log_file(stream_id)) or b"")
         log = self.logs.get(stream_id)
+        start = 0 if log is None else log.end.length
+        content = memoryview(self._folder.read(log_file(stream_id), start) or b"")
         if log is None:
             if len(content) < PREAMBLE_SIZE:
                 # The crash of a first write; the file is begun anew, under another name, by the next.
@@ -112,7 +113,8 @@ class Logbook:
                 self.note(Finding(error.code, log_file(stream_id), str(error)))
                 return
             log = self.logs[stream_id] = Log(stream, start_of(stream.preamble), stored=PREAMBLE_SIZE)
-        rest = content[log.end.length :]
+            content = content[PREAMBLE_SIZE:]
+        rest = content
         if log.stream.owner.id != self._device:
             rest = self._counting(log, rest)
         # Of this device's own ended streams all counts until it is written again: a key change may have been cut short.

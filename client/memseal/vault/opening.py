@@ -3,22 +3,18 @@
 import secrets
 from dataclasses import dataclass, field, replace
 
-from memseal.errors import Finding, FormatError, LocalRollback, VaultMissing
-from memseal.format.derivation import cache_key
+from memseal.errors import Finding, LocalRollback, VaultMissing
 from memseal.format.device_file import Stretch
-from memseal.format.fields import U53, Fields
 from memseal.format.keys import StretchedPassphrase
 from memseal.format.log import End
-from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamble
-from memseal.format.primitives import Cost, sha256, stretch
-from memseal.index.image import open_bound, open_image, seal_image
+from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
-from memseal.store.folder import CACHE, VaultFolder
+from memseal.store.folder import VaultFolder
+from memseal.vault.cache import load_cache, save_cache
 from memseal.vault.device import Device, Marks, open_device, read_device_file
 from memseal.vault.keychain import Keychain, Keyring, load_keyring
-from memseal.vault.logbook import Log, Logbook, log_file
+from memseal.vault.logbook import Logbook, log_file
 
-VIEW = f"{CACHE}/view.mseal"
 # A cache is written when this many bytes of log were read that it does not cover: about a tenth of a second of reading.
 _CACHE_WORTH = 1 << 20
 
@@ -65,13 +61,14 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
         device.save(folder)
     opened = open_logs(folder, device, keychain)
     if not read_only:
+        folder.sweep()
         finish_key_change(opened)
     return opened
 
 
 def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened:
     """Read logs, from the cache where it holds and from the files for the rest."""
-    logbook, covered = _from_cache(folder, device, keychain) or (Logbook(folder, keychain, device.keys.sign, View()), 0)
+    logbook, covered = load_cache(folder, device, keychain) or (Logbook(folder, keychain, device.keys.sign, View()), 0)
     logbook.load(device.marks.logs)
     if logbook.view.pin_moved:
         logbook = rebuilt(folder, device, keychain, logbook.view)
@@ -146,78 +143,11 @@ def _shortened(opened: Opened) -> dict[bytes, End]:
     }
 
 
-# ── the cache ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def _from_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple[Logbook, int] | None:
-    """Return a logbook from the sealed cache and the bytes it covers, or None where it is not there or not current."""
-    content = folder.read(VIEW)
-    if content is None:
-        return None
-    try:
-        parsed = decode_preamble(content, Kind.CACHE, device.vault_id)
-        key = cache_key(device.keys.local, device.vault_id, device.device_id, parsed.nonce)
-        sealed = memoryview(content)
-        bound = Fields(open_bound(sealed, key), "record_content", "cache")
-        if bound.size("keyring", 32) != keychain.keyring.newest.digest:
-            return None
-        logs = _cached_logs(folder, keychain, bound)
-        if logs is None:
-            return None
-        logbook = Logbook(folder, keychain, device.keys.sign, open_image(sealed, key))
-    except FormatError:
-        # Damaged, of an older local key, or of other software: it only costs time.
-        return None
-    logbook.logs = {log.stream.stream_id: log for log in logs}
-    logbook.findings = [Finding(*row) for row in bound.tuples("findings", 3)]
-    return logbook, sum(log.end.length for log in logs)
-
-
-def _cached_logs(folder: VaultFolder, keychain: Keychain, bound: Fields) -> list[Log] | None:
-    """Return the logs as the cache saw them, or None where one on disk does not begin with the same bytes."""
-    logs = []
-    for value in bound.array("logs"):
-        row = Fields(value, "record_content", "cache")
-        end = End(row.count("length", PREAMBLE_SIZE, U53), row.count("records"), row.octets("chain"))
-        stream_id = row.size("stream", 16)
-        content = folder.read(log_file(stream_id), 0, end.length) or b""
-        if len(content) != end.length or sha256(content) != row.size("hash", 32):
-            return None
-        stream = keychain.stream(content[:PREAMBLE_SIZE], stream_id)
-        named = dict[bytes, int](row.tuples("named", 2))
-        log = Log(stream, end, row.count("counter", below=U53 + 1), named, end.length, bool(row.get("appendable")))
-        logs.append(log)
-    return logs
-
-
 def write_cache(opened: Opened) -> None:
     """Seal the view for the next opening, where that will save enough time."""
-    if opened.uncached < _CACHE_WORTH:
-        return
-    device, logbook = opened.device, opened.logbook
-    nonce = secrets.token_bytes(12)
-    preamble = Preamble(Kind.CACHE, 0, device.vault_id, device.device_id, nonce).to_bytes()
-    key = cache_key(device.keys.local, device.vault_id, device.device_id, nonce)
-    bound = {
-        "keyring": opened.keychain.keyring.newest.digest,
-        "logs": [_cached_row(opened.folder, log) for log in logbook.logs.values()],
-        "findings": [[finding.code, finding.where, finding.detail] for finding in logbook.findings],
-    }
-    opened.folder.replace(VIEW, seal_image(logbook.view, bound, preamble, key))
-    opened.uncached = 0
-
-
-def _cached_row(folder: VaultFolder, log: Log) -> dict[str, object]:
-    return {
-        "stream": log.stream.stream_id,
-        "length": log.end.length,
-        "records": log.end.records,
-        "chain": log.end.chain,
-        "hash": sha256(folder.read(log_file(log.stream.stream_id), 0, log.end.length) or b""),
-        "counter": log.counter,
-        "named": [[stream_id, count] for stream_id, count in log.named.items()],
-        "appendable": log.appendable,
-    }
+    if opened.uncached >= _CACHE_WORTH:
+        save_cache(opened.folder, opened.device, opened.logbook)
+        opened.uncached = 0
 
 
 def current_marks(opened: Opened) -> Marks:

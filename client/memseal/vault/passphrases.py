@@ -13,11 +13,12 @@ from memseal.format.keys import VaultKey
 from memseal.format.log import End
 from memseal.format.primitives import STANDARD_COST, check_passphrase, public_signing_key
 from memseal.transport import Transport
+from memseal.vault.cache import VIEW
 from memseal.vault.creation import SALT_SIZE, NewKit, entry_for, new_key_set
 from memseal.vault.device import Device, read_device_file
 from memseal.vault.joining import fetch, put_version
 from memseal.vault.keychain import Keychain, load_keyring, save_version
-from memseal.vault.opening import VIEW, Opened, finish_key_change
+from memseal.vault.opening import Opened, finish_key_change
 from memseal.vault.replica import use_keychain
 from memseal.vault.syncing import open_transport, sync
 

@@ -139,7 +139,10 @@ class VaultReplica:
 
     def settle_epoch(self, there: Mapping[bytes, End]) -> None:
         """Write again under the present epoch what was written under an earlier one and no remote has."""
-        logbook, known = self._opened.logbook, [there, *(seen.logs for seen in self._opened.device.marks.remotes.values())]
+        logbook, known = (
+            self._opened.logbook,
+            [there, *(seen.logs for seen in self._opened.device.marks.remotes.values())],
+        )
         furthest = dict[bytes, End]()
         for stream_id, log in logbook.logs.items():
             ends = [ends[stream_id] for ends in known if stream_id in ends]

@@ -80,7 +80,8 @@ def _embedded(view: View, embedder: Embedder | None, text: str) -> NDArray[np.fl
     if view.pinned != (embedder.name, embedder.dimension):
         return None
     try:
-        return embedder.embed([text])[0]
+        vector: NDArray[np.float32] = embedder.embed([text])[0]
+        return vector
     except (EmbedderUnavailable, EmbedderAnswer):
         return None
 

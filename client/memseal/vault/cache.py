@@ -1,0 +1,122 @@
+"""The sealed cache of the open view: valid for one keyring and for logs that begin with the same bytes (vault-format §8a)."""
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from memseal.errors import Finding, FormatError
+from memseal.format.derivation import cache_key
+from memseal.format.fields import U53, Fields
+from memseal.format.keys import RecordKey
+from memseal.format.log import End
+from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamble
+from memseal.format.primitives import sha256
+from memseal.index.image import SealedImage, damage, seal_image
+from memseal.store.folder import CACHE, VaultFolder
+from memseal.vault.device import Device
+from memseal.vault.keychain import Keychain
+from memseal.vault.logbook import Log, Logbook, log_file
+
+VIEW = f"{CACHE}/view.mseal"
+_HASH_PIECE = 1 << 20  # small enough to stay in the processor's cache between reading and hashing
+
+
+def load_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple[Logbook, int] | None:
+    """Return a logbook from the cache and the bytes of log it covers, or None where it is not there or not current."""
+    key = _key(folder, device)
+    if key is None:
+        return None
+    try:
+        image = SealedImage(_reader(folder), key)
+        bound = Fields(image.bound, "record_content", "cache")
+        if bound.size("keyring", 32) != keychain.keyring.newest.digest:
+            return None
+        with ThreadPoolExecutor(1) as beside:
+            # Hashing the logs and opening the cache take about as long as one another: two cores do them at once.
+            logs = beside.submit(_covered_logs, folder, keychain, bound)
+            view = image.view()
+            covered = logs.result()
+    except FormatError:
+        # Damaged, of an older local key, or of other software: it only costs time, and `verify` names it.
+        return None
+    if covered is None:
+        view.close()
+        return None
+    logbook = Logbook(folder, keychain, device.keys.sign, view)
+    logbook.logs = {log.stream.stream_id: log for log in covered}
+    logbook.findings = [Finding(*row) for row in bound.tuples("findings", 3)]
+    return logbook, sum(log.end.length for log in covered)
+
+
+def save_cache(folder: VaultFolder, device: Device, logbook: Logbook) -> None:
+    """Seal the view, and what it is valid for."""
+    nonce = secrets.token_bytes(12)
+    preamble = Preamble(Kind.CACHE, 0, device.vault_id, device.device_id, nonce).to_bytes()
+    key = cache_key(device.keys.local, device.vault_id, device.device_id, nonce)
+    bound = {
+        "keyring": logbook.keychain.keyring.newest.digest,
+        "logs": [_row(folder, log) for log in logbook.logs.values()],
+        "findings": [[finding.code, finding.where, finding.detail] for finding in logbook.findings],
+    }
+    folder.replace(VIEW, seal_image(logbook.view, bound, preamble, key))
+
+
+def cache_damage(folder: VaultFolder, device: Device) -> Finding | None:
+    """Return what is wrong with the cache file, or None."""
+    content = folder.read(VIEW, 0, PREAMBLE_SIZE)
+    if content is None:
+        return None
+    key = _key(folder, device)
+    error = (
+        FormatError("preamble_damaged", "it does not begin as it must") if key is None else damage(_reader(folder), key)
+    )
+    return None if error is None else Finding(error.code, VIEW, f"{error}: it only costs time, and is made anew")
+
+
+def _reader(folder: VaultFolder) -> Callable[[int, int], bytes]:
+    return lambda start, end: folder.read(VIEW, start, end) or b""
+
+
+def _key(folder: VaultFolder, device: Device) -> RecordKey | None:
+    """Return the key of the cache that is there, or None where there is none of this device."""
+    try:
+        parsed = decode_preamble(folder.read(VIEW, 0, PREAMBLE_SIZE) or b"", Kind.CACHE, device.vault_id)
+    except FormatError:
+        return None
+    return cache_key(device.keys.local, device.vault_id, device.device_id, parsed.nonce)
+
+
+def _covered_logs(folder: VaultFolder, keychain: Keychain, bound: Fields) -> list[Log] | None:
+    """Return the logs as the cache saw them, or None where one on disk does not begin with the same bytes."""
+    logs = list[Log]()
+    for value in bound.array("logs"):
+        row = Fields(value, "record_content", "cache")
+        end = End(row.count("length", PREAMBLE_SIZE, U53), row.count("records"), row.octets("chain"))
+        stream_id = row.size("stream", 16)
+        if _prefix_hash(folder, stream_id, end.length) != row.size("hash", 32):
+            return None
+        stream = keychain.stream(folder.read(log_file(stream_id), 0, PREAMBLE_SIZE) or b"", stream_id)
+        named = {bytes(stream): int(count) for stream, count in row.tuples("named", 2)}
+        counter = row.count("counter", below=U53 + 1)
+        logs.append(Log(stream, end, counter, named, end.length, bool(row.get("appendable"))))
+    return logs
+
+
+def _row(folder: VaultFolder, log: Log) -> dict[str, object]:
+    return {
+        "stream": log.stream.stream_id,
+        "length": log.end.length,
+        "records": log.end.records,
+        "chain": log.end.chain,
+        "hash": _prefix_hash(folder, log.stream.stream_id, log.end.length),
+        "counter": log.counter,
+        "named": [[stream_id, count] for stream_id, count in log.named.items()],
+        "appendable": log.appendable,
+    }
+
+
+def _prefix_hash(folder: VaultFolder, stream_id: bytes, length: int) -> bytes:
+    """Return the SHA-256 of a log's first `length` bytes."""
+    name = log_file(stream_id)
+    starts = range(0, length, _HASH_PIECE)
+    return sha256(*(folder.read(name, start, min(start + _HASH_PIECE, length)) or b"" for start in starts))

@@ -1,6 +1,7 @@
 """Every error memseal raises, in one tree, ordered by who can act.
 
-The `code` of each is a row of `format-spec/errors.md`, where its meaning stands. No error carries a key, a passphrase or a memory's text.
+The `code` of each is a row of `format-spec/errors.md`, where its meaning stands. No error carries a key, a passphrase
+or a memory's text.
 """
 
 from dataclasses import dataclass
@@ -198,13 +199,14 @@ class FormatError(DataError):
 
     CODES: ClassVar[frozenset[str]] = frozenset(
         """
-        preamble_short preamble_magic preamble_damaged preamble_reserved version_unknown suite_unknown kind_mismatch
-        vault_mismatch stream_mismatch epoch_mismatch record_torn record_header record_length record_order record_sealed
-        record_padding record_flags record_content chain_broken signature_invalid signature_absent zstd_limit zstd_invalid
-        msgpack_invalid column_length column_value counter_limit counter_false stamp_invalid operation_invalid
-        operation_unknown keyring_malformed keyring_chain keyring_first keyring_epoch keyring_devices keyring_kit
-        keyring_epoch_needed keyring_floor keyring_sealed keyring_signature keyring_limit keyring_missing box_sealed
-        epoch_key_mismatch slot_mismatch kdf_unknown kdf_floor kdf_ceiling keyring_behind forked segment_invalid
+        preamble_short preamble_magic preamble_damaged preamble_reserved version_unknown suite_unknown
+        kind_mismatch vault_mismatch stream_mismatch epoch_mismatch record_torn record_header record_length
+        record_order record_sealed record_padding record_flags record_content chain_broken signature_invalid
+        signature_absent zstd_limit zstd_invalid msgpack_invalid column_length column_value counter_limit
+        counter_false stamp_invalid operation_invalid operation_unknown keyring_malformed keyring_chain
+        keyring_first keyring_epoch keyring_devices keyring_kit keyring_epoch_needed keyring_floor
+        keyring_sealed keyring_signature keyring_limit keyring_missing box_sealed epoch_key_mismatch
+        slot_mismatch kdf_unknown kdf_floor kdf_ceiling keyring_behind forked segment_invalid
         """.split()
     )
 

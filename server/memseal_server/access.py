@@ -2,8 +2,9 @@
 
 from enum import Enum
 
-from memseal_server.keyring import Version, vault_id
+from memseal_server.keyring import vault_id
 from memseal_server.problems import Problem
+from memseal_server.versions import Version
 
 
 class Role(Enum):
@@ -13,6 +14,7 @@ class Role(Enum):
     EPOCH = "epoch"
     OPENER = "opener"  # the kit's or the recovery code's request key
     FOUNDER = "founder"  # the key that names a vault which is not there yet
+    BEARER = "bearer"  # any key, with a keyring version that the server once had
 
 
 def role_of(key: bytes, newest: Version) -> Role:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from memseal_server import auth, keyring, logs
+from memseal_server import auth, logs
 from memseal_server.access import Role, require
 from memseal_server.blobs import BlobStore, StoreUnavailable
 from memseal_server.limits import Limits
@@ -18,7 +18,8 @@ from memseal_server.metrics import CONTENT_TYPE, Metrics
 from memseal_server.objects import MAX_NUMBER
 from memseal_server.problems import Problem
 from memseal_server.streams import MAX_ANSWER_BYTES
-from memseal_server.vaults import Vaults, tag_of
+from memseal_server.vaults import VERSION_ROLES, Vaults, tag_of
+from memseal_server.versions import MAX_VERSION_BYTES
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -155,10 +156,11 @@ class _Server:
 
     async def _put_version(self, request: web.Request) -> web.StreamResponse:
         number = _number(request.match_info["number"])
-        admitted = await self._admit(request, has_body=True, registers=number == 1)
-        require(admitted.role, Role.DEVICE, Role.EPOCH, Role.FOUNDER)
-        body = await self._receive(request, admitted.claim, keyring.MAX_VERSION_BYTES)
-        new = await self.vaults.put_version(admitted.vault, number, body, admitted.claim.key)
+        refill = _refill(request)
+        admitted = await self._admit(request, has_body=True, registers=number == 1, refills=refill)
+        require(admitted.role, *VERSION_ROLES)
+        body = await self._receive(request, admitted.claim, MAX_VERSION_BYTES)
+        new = await self.vaults.put_version(admitted.vault, number, body, admitted.claim.key, refill=refill)
         return web.Response(status=201 if new else 200)
 
     async def _get_log(self, request: web.Request) -> web.StreamResponse:
@@ -173,15 +175,11 @@ class _Server:
     async def _put_segment(self, request: web.Request) -> web.StreamResponse:
         stream = _id(request.match_info["stream"])
         seq = _number(request.match_info["seq"])
-        refill = request.query.get("refill", "false")
-        if refill not in ("true", "false"):
-            raise Problem("request_invalid", "`refill` is `true` or `false`.")
+        refill = _refill(request)
         admitted = await self._admit(request, has_body=True)
         require(admitted.role, Role.DEVICE)
         body = await self._receive(request, admitted.claim, self._limits.max_object_bytes)
-        new = await self.vaults.streams.put(
-            admitted.vault, stream, seq, body, admitted.claim.key, refill=refill == "true"
-        )
+        new = await self.vaults.streams.put(admitted.vault, stream, seq, body, admitted.claim.key, refill=refill)
         return web.Response(status=201 if new else 200)
 
     async def _get_health(self, request: web.Request) -> web.StreamResponse:
@@ -204,7 +202,9 @@ class _Server:
         self._freshness.check_clock(admitted.claim)
         return admitted
 
-    async def _admit(self, request: web.Request, *, has_body: bool, registers: bool = False) -> _Admitted:
+    async def _admit(
+        self, request: web.Request, *, has_body: bool, registers: bool = False, refills: bool = False
+    ) -> _Admitted:
         vault = _id(request.match_info["vault"])
         target = request.raw_path
         if not target.startswith("/"):
@@ -218,7 +218,7 @@ class _Server:
                 "Sign for one of the server's identities, if this is the server that was meant.",
                 identities=list(self.identities),
             )
-        role = await self.vaults.admit(vault, claim.key, registers=registers)
+        role = await self.vaults.admit(vault, claim.key, registers=registers, refills=refills)
         auth.prove(claim)
         return _Admitted(vault, claim, role)
 
@@ -228,10 +228,12 @@ class _Server:
             raise _too_large(limit)
         if length is not None and length <= _LARGE_BODY_BYTES:
             body = await self._read_body(request, limit)
+            auth.check_body(claim, body)
         else:
             async with self._large_bodies:
                 body = await self._read_body(request, limit)
-        auth.check_body(claim, body)
+            # In a thread: hashing 68 MiB takes some 50 ms.
+            await asyncio.to_thread(auth.check_body, claim, body)
         self._freshness.check_clock(claim)
         self._freshness.check_first_time(claim)
         return body
@@ -315,6 +317,13 @@ def _number(text: str) -> int:
     if not _NUMBER.fullmatch(text) or int(text) > MAX_NUMBER:
         raise Problem("request_invalid", "Numbers are decimal, without leading zeros, of at most ten digits.")
     return int(text)
+
+
+def _refill(request: web.Request) -> bool:
+    value = request.query.get("refill", "false")
+    if value not in ("true", "false"):
+        raise Problem("request_invalid", "`refill` is `true` or `false`.")
+    return value == "true"
 
 
 def _query_number(request: web.Request, name: str, *, default: int, least: int = 0, most: int | None = None) -> int:

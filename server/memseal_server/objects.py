@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from memseal_server import container, keyring, segments
+from memseal_server import container, segments, versions
 from memseal_server.blobs import AlreadyThere, BlobStore, Stored, StoreUnavailable
 from memseal_server.recent import Recent
 
@@ -42,12 +42,12 @@ class Objects:
 
     def __init__(self, store: BlobStore) -> None:
         self._store = store
-        self._versions: Recent[tuple[bytes, int], keyring.Version] = Recent(_VERSIONS_BOUND)
+        self._versions: Recent[tuple[bytes, int], versions.Version] = Recent(_VERSIONS_BOUND)
         self._ends: Recent[tuple[bytes, bytes, int], segments.End] = Recent(_PLACES_BOUND)
         self._places: Recent[tuple[bytes, bytes, int], Place] = Recent(_PLACES_BOUND)
         self._preambles: Recent[tuple[bytes, bytes], container.Preamble] = Recent(_PLACES_BOUND)
 
-    async def newest_version(self, vault: bytes) -> keyring.Version | None:
+    async def newest_version(self, vault: bytes) -> versions.Version | None:
         """Return the newest version as the store has it now, or None for a vault that is not there."""
         [key] = await self._store.newest([_keyring_folder(vault)])
         number = _number_of(key)
@@ -72,7 +72,7 @@ class Objects:
                     raise StoreUnavailable("the store has a key that this server does not know")
         return version, streams
 
-    async def version(self, vault: bytes, number: int) -> keyring.Version:
+    async def version(self, vault: bytes, number: int) -> versions.Version:
         """Return a stored version."""
         known = self._versions.get((vault, number))
         if known is not None:
@@ -80,7 +80,7 @@ class Objects:
         content = await self.version_bytes(vault, number)
         try:
             version = await parse_version(content, vault)
-        except keyring.Refused as error:
+        except versions.Refused as error:
             raise StoreUnavailable("a stored keyring version is damaged") from error
         self._versions.put((vault, number), version, weight=version.open_length)
         return version
@@ -160,9 +160,9 @@ async def parse_segment(content: bytes, seq: int) -> segments.Segment:
     return await _long(content, lambda: segments.read_segment(content, seq=seq))
 
 
-async def parse_version(content: bytes, vault: bytes) -> keyring.Version:
+async def parse_version(content: bytes, vault: bytes) -> versions.Version:
     """Return the version in `content`; `Refused` where it breaks rule K1."""
-    return await _long(content, lambda: keyring.read_version(content, vault))
+    return await _long(content, lambda: versions.read_version(content, vault))
 
 
 async def _long(content: bytes, work: Callable[[], Value]) -> Value:

@@ -4,12 +4,11 @@ import hashlib
 from dataclasses import dataclass
 
 from memseal_server import container
-from memseal_server.keyring import StreamEnd
+from memseal_server.versions import StreamEnd
 
 HEADER_SIZE = 52
 MAX_SEGMENT_BYTES = 68 * 1024 * 1024
 
-_MAX_RECORDS = 2**32
 _NO_CHAIN = bytes(32)
 
 
@@ -99,14 +98,10 @@ def begins_on(preamble: container.Preamble, epoch_digest: bytes) -> bool:
     return preamble.nonce[:8] == epoch_digest[:8]
 
 
-def continues(segment: Segment, end: End, *, seq: int) -> bool:
-    """Whether the segment is the next one after this end of the log."""
+def continues(segment: Segment, end: End) -> bool:
+    """Whether the segment's piece begins where the log ends."""
     header = segment.header
-    return seq == end.next and (header.start, header.first_index, header.chain) == (
-        end.length,
-        end.records,
-        end.chain,
-    )
+    return (header.start, header.first_index, header.chain) == (end.length, end.records, end.chain)
 
 
 def is_within(end: End, named: StreamEnd | None) -> bool:
@@ -133,8 +128,6 @@ def _walk(data: bytes, header: Header, seq: int, *, at: int, chain: bytes) -> Se
         raise SegmentInvalid(f"A record of the segment is broken: {broken.code}.") from None
     if not records:
         raise SegmentInvalid("A segment has at least one record.")
-    count = header.first_index + len(records)
-    if count >= _MAX_RECORDS:
-        raise SegmentInvalid("A log has fewer than 2^32 records.")
     chain = container.next_chain(chain, data, records)
+    count = header.first_index + len(records)
     return Segment(header, End(header.start + header.length, count, chain, seq + 1))

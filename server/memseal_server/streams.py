@@ -1,12 +1,13 @@
 """Serve the logs of vaults: which segment may be added, and what has been."""
 
-from memseal_server import access, container, keyring, segments
+from memseal_server import access, container, segments
 from memseal_server.access import Role
 from memseal_server.blobs import Stored
-from memseal_server.limits import Limits, check_room
+from memseal_server.limits import Limits, check_room, check_streams
 from memseal_server.objects import Objects, parse_segment
 from memseal_server.problems import Problem
 from memseal_server.segments import End
+from memseal_server.versions import Entry, Version
 from memseal_server.waiting import Waiters
 
 # The most of a log that one answer carries (sync-protocol §2).
@@ -64,7 +65,7 @@ class Streams:
             raise Problem("stream_ended", "Write what lies beyond into a stream of an active device.")
         if preamble.epoch < newest.epoch and not refill:
             raise Problem("epoch_ended", "Go on in a new stream of the newest epoch.")
-        if not segments.continues(segment, end, seq=seq):
+        if not segments.continues(segment, end):
             raise _order(end)
         return await self._store(vault, stream, seq, content, segment.end)
 
@@ -81,9 +82,11 @@ class Streams:
     async def _preamble(self, vault: bytes, stream: bytes, seq: int, content: bytes) -> container.Preamble:
         if seq > 0:
             return await self._objects.log_preamble(vault, stream)
-        return segments.read_log_preamble(content[segments.HEADER_SIZE :], vault=vault, stream=stream)
+        start = segments.HEADER_SIZE
+        head = content[start : start + container.PREAMBLE_SIZE]
+        return segments.read_log_preamble(head, vault=vault, stream=stream)
 
-    async def _check_epoch(self, newest: keyring.Version, preamble: container.Preamble) -> None:
+    async def _check_epoch(self, newest: Version, preamble: container.Preamble) -> None:
         if preamble.epoch > newest.epoch:
             raise segments.SegmentInvalid("The log's epoch is one that the keyring here does not have.")
         version = await self._objects.version(newest.vault, newest.epoch_since)
@@ -94,6 +97,8 @@ class Streams:
             raise segments.SegmentInvalid("The log began on another keyring.")
 
     async def _store(self, vault: bytes, stream: bytes, seq: int, content: bytes, end: End) -> bool:
+        if seq == 0:
+            await check_streams(self._objects, self._limits, vault)
         await check_room(self._objects, self._limits, vault, len(content))
         outcome = await self._objects.put_segment(vault, stream, seq, content, end)
         if not isinstance(outcome, Stored):
@@ -113,7 +118,7 @@ class Streams:
         return False
 
 
-def _owner_of(newest: keyring.Version, preamble: container.Preamble, key: bytes) -> keyring.Entry:
+def _owner_of(newest: Version, preamble: container.Preamble, key: bytes) -> Entry:
     # The signer first: it mostly is the owner, and each try is a hash.
     for entry in sorted(newest.entries, key=lambda entry: entry.sign != key):
         if container.stream_id(newest.vault, entry.sign, preamble.nonce) == preamble.stream:

@@ -14,7 +14,11 @@ from memseal_server.objects import Objects, parse_version
 from memseal_server.problems import Problem
 from memseal_server.segments import End
 from memseal_server.streams import Streams
+from memseal_server.versions import Refused, Version
 from memseal_server.waiting import Waiters
+
+# Who may bring a keyring version; which one is decided by its content.
+VERSION_ROLES = (Role.DEVICE, Role.EPOCH, Role.FOUNDER, Role.BEARER)
 
 # A full vault can still end a device: keyring versions may go this far beyond its limit.
 _KEYRING_HEADROOM_BYTES = 64 * 1024 * 1024
@@ -24,7 +28,7 @@ _KEYRING_HEADROOM_BYTES = 64 * 1024 * 1024
 class Heads:
     """A vault's newest version and the end of each of its logs, by stream id."""
 
-    version: keyring.Version
+    version: Version
     logs: Mapping[bytes, End]
 
     def to_json(self) -> bytes:
@@ -51,9 +55,13 @@ class Vaults:
         self.waiters = Waiters(limits.max_waiters)
         self.streams = Streams(self._objects, limits, self.waiters)
 
-    async def admit(self, vault: bytes, key: bytes, *, registers: bool = False) -> Role:
-        """Return what a key is in the vault now; `registers`: it may be the founder of one that is not there."""
-        return self._role(vault, key, await self._objects.newest_version(vault), registers=registers)
+    async def admit(self, vault: bytes, key: bytes, *, registers: bool = False, refills: bool = False) -> Role:
+        """Return what a key is in the vault now.
+
+        With `registers` the vault may be one that is not there yet; with `refills` any key may bring a version.
+        """
+        newest = await self._objects.newest_version(vault)
+        return self._role(vault, key, newest, registers=registers, refills=refills)
 
     async def heads(self, vault: bytes) -> Heads:
         """Return the vault's heads as the store has them now."""
@@ -94,17 +102,17 @@ class Vaults:
         end = (await self._objects.version(vault, wanted)).open_length if stripped else None
         return await self._objects.version_bytes(vault, wanted, end=end)
 
-    async def put_version(self, vault: bytes, number: int, content: bytes, key: bytes) -> bool:
+    async def put_version(self, vault: bytes, number: int, content: bytes, key: bytes, *, refill: bool) -> bool:
         """Store a version that is accepted after the newest; whether it is new, else the same was there already."""
         newest = await self._objects.newest_version(vault)
-        role = self._role(vault, key, newest, registers=number == 1)
-        access.require(role, Role.DEVICE, Role.EPOCH, Role.FOUNDER)
+        role = self._role(vault, key, newest, registers=number == 1, refills=refill)
+        access.require(role, *VERSION_ROLES)
         next_number = 1 if newest is None else newest.number + 1
         if number > next_number:
             raise _conflict()
         if number < next_number:
             return await self._is_same(vault, number, content)
-        await _check_version(newest, await _parse(content, vault), role)
+        await _check_version(newest, await _parse(content, vault, role), role)
         await check_room(self._objects, self._limits, vault, len(content), headroom=_KEYRING_HEADROOM_BYTES)
         outcome = await self._objects.put_version(vault, number, content)
         if not isinstance(outcome, Stored):
@@ -112,14 +120,14 @@ class Vaults:
         self.waiters.wake(vault)
         return True
 
-    def _role(self, vault: bytes, key: bytes, newest: keyring.Version | None, *, registers: bool) -> Role:
+    def _role(self, vault: bytes, key: bytes, newest: Version | None, *, registers: bool, refills: bool) -> Role:
         if newest is not None:
-            return access.role_of(key, newest)
+            return Role.BEARER if refills else access.role_of(key, newest)
         if not registers:
             raise _vault_unknown()
         if not self._limits.registration_open:
             raise Problem("registration_closed", "Ask the server's operator to open it for new vaults.")
-        return access.founder_role(key, vault)
+        return Role.BEARER if refills else access.founder_role(key, vault)
 
     async def _is_same(self, vault: bytes, number: int, content: bytes) -> bool:
         if await self._objects.version_bytes(vault, number) != content:
@@ -127,21 +135,21 @@ class Vaults:
         return False
 
 
-async def _parse(content: bytes, vault: bytes) -> keyring.Version:
+async def _parse(content: bytes, vault: bytes, role: Role) -> Version:
     try:
         version = await parse_version(content, vault)
-    except keyring.Refused as refused:
+    except Refused as refused:
         raise Problem(refused.code, refused.detail) from None
-    if version.sealed_found is None:
+    if version.sealed_found is None and role is not Role.BEARER:
         raise Problem("keyring_sealed", "Send the whole version, with its sealed part.")
     return version
 
 
-async def _check_version(newest: keyring.Version | None, candidate: keyring.Version, role: Role) -> None:
+async def _check_version(newest: Version | None, candidate: Version, role: Role) -> None:
     try:
         # In a thread: up to two thousand signatures are verified.
         await asyncio.to_thread(keyring.accept, newest, candidate)
-    except keyring.Refused as refused:
+    except Refused as refused:
         raise Problem(refused.code, refused.detail) from None
     if role is Role.EPOCH and (newest is None or not keyring.is_join(newest, candidate)):
         raise Problem("key_forbidden", "The epoch key puts join versions only.")

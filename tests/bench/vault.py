@@ -39,7 +39,8 @@ def texts(count: int) -> list[str]:
     """Return texts of 100 characters with a few dozen words among them."""
     rng = np.random.default_rng(1)
     picks = rng.integers(0, len(_WORDS), (count, 16))
-    return [f"{number:07d} {' '.join(_WORDS[pick] for pick in row)}"[:100].ljust(100, "x") for number, row in enumerate(picks)]
+    rows = (f"{number:07d} {' '.join(_WORDS[pick] for pick in row)}" for number, row in enumerate(picks))
+    return [row[:100].ljust(100, "x") for row in rows]
 
 
 def vectors(count: int) -> NDArray[np.float32]:
@@ -120,8 +121,8 @@ def vaultmem_case(folder: Path, count: int) -> dict[str, float]:
         dimension = DIMENSION
 
         def __init__(self) -> None:
-            matrix = vectors(count + 50).tolist()
-            self._known = dict(zip([*texts(count), *(f"one more {place} ".ljust(100, "y") for place in range(50))], matrix, strict=True))
+            more = [f"one more {place} ".ljust(100, "y") for place in range(50)]
+            self._known = dict(zip([*texts(count), *more], vectors(count + 50).tolist(), strict=True))
 
         def embed(self, text: str) -> list[float]:
             return self._known[text]

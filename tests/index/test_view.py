@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
+from memseal.format.content import Column
 from memseal.index.state import VaultState
 from memseal.index.view import EMBEDDING, View
 from memseal.memory.memory import Draft
-from memseal.memory.operations import Embed, Remember, Setting, make_stamp
+from memseal.memory.operations import Embed, Meta, Remember, Setting, encode_operation, make_stamp
 from tests.index.histories import MODEL, apply, told_in_two_orders, vector
 from tests.index.reference import Reference, Stamped, Told
 
@@ -55,6 +56,7 @@ def test_state_after_every_record_is_what_the_reference_says(
         assert_agrees(view.state, view, reference)
 
 
+@settings(max_examples=settings.default.max_examples // 5)  # each step copies everything
 @given(told_in_two_orders())
 def test_image_of_a_state_goes_on_as_the_state_itself(
     orders: tuple[list[list[Stamped]], list[list[Stamped]]],
@@ -93,3 +95,93 @@ def assert_vector(view: View, memory_id: bytes, reference: Reference) -> None:
         assert np.isnan(kept).all()
     else:
         assert kept.tolist() == vector(expected).astype(np.float32).tolist()
+
+
+# ── vectors ─────────────────────────────────────────────────────────────────────────────────────────
+
+ID = bytes(15) + b"\1"
+EARLIER, LATER = make_stamp(1, 0, ID), make_stamp(2, 0, ID)
+
+
+def memory(row: int | None) -> Remember:
+    return Remember(ID, Draft("tea", "test"), 1, row)
+
+
+def kept_vector(view: View) -> list[float]:
+    assert view.vectors is not None
+    return view.vectors.vectors(np.array([view.state.number_of(ID)]))[0].tolist()
+
+
+def test_vector_of_an_operation_that_does_not_count_leaves_the_index() -> None:
+    view = pinned_view()
+    apply(view, [(memory(row=0), LATER)])
+    apply(view, [(memory(row=None), EARLIER)])
+    assert np.isnan(kept_vector(view)).all()
+    assert [row[0] for row in view.state.without_vector(10)] == [ID]
+
+
+def test_embedded_vector_stays_when_an_operation_with_a_lower_stamp_comes() -> None:
+    view, embed = pinned_view(), make_stamp(3, 0, bytes(16))
+    for operation, stamp in ((memory(0), LATER), (Embed(bytes(16), ID, 0), embed), (memory(0), EARLIER)):
+        apply(view, [(operation, stamp)])
+    assert kept_vector(view) == vector(embed).tolist()
+
+
+def test_embedded_vector_counts_also_before_an_own_one_that_will_not_count() -> None:
+    view, embed = pinned_view(), make_stamp(2, 0, bytes(16))
+    late = make_stamp(5, 0, ID)
+    for operation, stamp in ((memory(0), late), (Embed(bytes(16), ID, 0), embed), (memory(0), EARLIER)):
+        apply(view, [(operation, stamp)])
+    assert kept_vector(view) == vector(embed).tolist()
+
+
+def test_vectors_that_came_before_their_model_was_pinned_ask_for_a_new_reading() -> None:
+    view = View()
+    apply(view, [(memory(row=0), EARLIER)])
+    assert (view.foreign_vectors, view.pin_moved) == (1, False)
+    pin = Setting(bytes(16), EMBEDDING, {"model": MODEL, "dimension": 3}, 1)
+    apply(view, [(pin, make_stamp(2, 0, bytes(16)))])
+    assert view.pin_moved
+
+
+def test_vectors_of_another_model_are_counted_and_not_used() -> None:
+    view = View(pin=("another", 3))
+    apply(view, [(memory(row=0), EARLIER)])
+    assert view.foreign_vectors == 1
+    assert [row[0] for row in view.state.without_vector(10)] == [ID]
+
+
+@pytest.mark.parametrize("value", [None, 3, {}, {"model": "m"}, {"model": "m", "dimension": "3"}, {"dimension": 3}])
+def test_setting_that_pins_nothing_is_ignored(value: object) -> None:
+    view = View()
+    apply(view, [(Setting(bytes(16), EMBEDDING, value, 1), make_stamp(1, 0, bytes(16)))])
+    assert view.state_pin() is None
+
+
+def test_row_beyond_the_column_leaves_the_memory_without_vector() -> None:
+    view = pinned_view()
+    column = Column(EMBEDDING, MODEL, "f2", 3, 1, bytes(6))
+    assert view.apply_decoded([(memory(row=7), EARLIER)], [column], "record") == []
+    assert [row[0] for row in view.state.without_vector(10)] == [ID]
+
+
+def test_vector_that_is_not_finite_is_passed_over_and_named() -> None:
+    view = pinned_view()
+    column = Column(EMBEDDING, MODEL, "f2", 3, 1, np.array([np.nan, 0, 0], "<f2").tobytes())
+    (finding,) = view.apply_decoded([(memory(row=0), EARLIER)], [column], "record")
+    assert (finding.code, finding.where) == ("column_value", "record")
+    assert np.isnan(kept_vector(view)).all()
+
+
+def test_operations_that_are_not_valid_are_named_and_the_others_count() -> None:
+    good = encode_operation(memory(row=None))
+    values = ({"op": "remember", "id": ID}, 7, {**good, "stamp": [9, 0]}, {"op": "dream", "id": bytes(16)}, good)
+    view = pinned_view()
+    findings = view.apply(Meta(0, (), values), (), "record")
+    assert [finding.code for finding in findings] == [
+        "operation_invalid",
+        "operation_invalid",
+        "stamp_invalid",
+        "operation_unknown",
+    ]
+    assert view.state.count() == 1

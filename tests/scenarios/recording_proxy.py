@@ -1,5 +1,6 @@
 """A TCP relay on loopback that keeps every byte that passes."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable
@@ -44,8 +45,6 @@ class RecordingProxy:
             pass  # one side has gone: so does the other
         finally:
             for end in (source, sink):
-                try:
+                with contextlib.suppress(OSError):  # it was closed already
                     end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass  # it was closed already
             source.close()

@@ -60,7 +60,8 @@ def secret_needles(kit: str) -> list[bytes]:
     secret = parse_kit(kit).secret.reveal()
     # The letters of the kit that spell its secret, away from the vault id (public) on their left.
     letters = kit.replace("-", "")[6 + 30 : 6 + 50]
-    return [*spellings(PASSPHRASE), *spellings(kit), secret, secret.hex().encode(), letters.encode(), kit[48:68].encode()]
+    spelled = [letters.encode(), kit[48:68].encode()]
+    return [*spellings(PASSPHRASE), *spellings(kit), secret, secret.hex().encode(), *spelled]
 
 
 def test_no_mark_leaves_the_vault(
@@ -87,7 +88,8 @@ def test_no_mark_leaves_the_vault(
             items.append({**mark, "tags": [tag]})
         for start in range(0, MEMORIES, 100):
             one.remember_many(items[start : start + 100], vectors[start : start + 100])
-        one.supersede(one.list(limit=1)[0].id, "canarycontent changed", source="canarysource changed", reason="canaryreason")
+        changed = {"content": "canarycontent changed", "source": "canarysource changed", "reason": "canaryreason"}
+        one.supersede(one.list(limit=1)[0].id, **changed)
         one.retract(one.list(limit=1)[0].id, reason="canaryreason")
         one.sync(url)
         kit = one.emergency_kit

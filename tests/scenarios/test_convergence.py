@@ -133,7 +133,9 @@ class Devices(RuleBasedStateMachine):
                 self._change_passphrase(number, self.passphrase)
         for _ in range(ROUNDS):
             reports = [device.sync() for device in self.devices]
-        assert [(each.pulled_bytes, each.pushed_bytes, each.findings) for each in reports] == [(0, 0, [])] * len(reports)
+        assert [(each.pulled_bytes, each.pushed_bytes, each.findings) for each in reports] == [(0, 0, [])] * len(
+            reports
+        )
         up_to_date = next(device for device in self.devices if device.passphrase == self.passphrase)
         self.devices.append(self._joined(up_to_date))
         self.devices[-1].sync()

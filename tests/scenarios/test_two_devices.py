@@ -85,8 +85,8 @@ def test_wrong_kit_passphrase_or_place_leaves_nothing_behind(tmp_path: Path, sta
             phone(tmp_path, kit, "wrong")
         with pytest.raises(KitMalformed):
             phone(tmp_path, kit.replace(kit[9], "Z" if kit[9] != "Z" else "Y", 1))
+        (tmp_path / "usb").mkdir()
         with pytest.raises(FolderKeys):
-            (tmp_path / "usb").mkdir()
             phone(tmp_path, kit, remote=str(tmp_path / "usb"))
         assert not (tmp_path / "phone").exists()
         with pytest.raises(VaultExists):

@@ -84,6 +84,10 @@ class Caller:
         vault, number = content[16:32].hex(), int.from_bytes(content[40:48], "big")
         return await self.send("PUT", f"/v1/vaults/{vault}/keyring/{number}", key, content, **signing)
 
+    async def get_version(self, draft: Draft, number: int | str, query: str = "", key: str = "alice") -> Answer:
+        path = f"/v1/vaults/{draft.vault.hex()}/keyring/{number}"
+        return await self.send("GET", path, key, query=query)
+
     async def put_segment(self, log: Log, seq: int, content: bytes, key: str = "alice", **signing: Any) -> Answer:
         path = f"/v1/vaults/{log.vault.hex()}/logs/{log.stream.hex()}/{seq}"
         return await self.send("PUT", path, key, content, **signing)

@@ -57,6 +57,12 @@ def first() -> Draft:
 
 
 @pytest.fixture
+def second(first: Draft) -> Draft:
+    """Version 2: Bob is let in by Alice."""
+    return first.next("alice").add("bob")
+
+
+@pytest.fixture
 def log(first: Draft) -> Log:
     """Alice's log in the first epoch, with three records."""
     return Log(first.vault, private_key("alice"), 1, first.digest()).append(3)

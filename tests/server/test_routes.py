@@ -7,28 +7,14 @@ import itertools
 import pytest
 
 from memseal_server.limits import Limits
-from tests.server.building import Draft, Log, first_version, opener, private_key, segment
-from tests.server.calling import Answer, Caller
+from tests.server.building import Draft, Log, first_version, private_key, segment
+from tests.server.calling import Caller
 
 UNKNOWN = bytes(16).hex()
 
 
-@pytest.fixture
-def second(first: Draft) -> Draft:
-    """Version 2: Bob is let in by Alice."""
-    return first.next("alice").add("bob")
-
-
 def version_path(draft: Draft, number: int | str) -> str:
     return f"/v1/vaults/{draft.vault.hex()}/keyring/{number}"
-
-
-def log_path(log: Log) -> str:
-    return f"/v1/vaults/{log.vault.hex()}/logs/{log.stream.hex()}"
-
-
-async def get_version(caller: Caller, draft: Draft, number: int | str, query: str = "", key: str = "alice") -> Answer:
-    return await caller.send("GET", version_path(draft, number), key, query=query)
 
 
 # Keyring.
@@ -57,14 +43,14 @@ async def test_same_version_again_is_there_already(caller: Caller, first: Draft,
 async def test_another_version_of_a_number_is_a_conflict(caller: Caller, first: Draft, second: Draft) -> None:
     await caller.register(first, second)
     assert (await caller.put_version(first.next("alice"))).outcome == (409, "keyring_conflict")
-    assert (await get_version(caller, first, 2)).body == second.build()
+    assert (await caller.get_version(first, 2)).body == second.build()
 
 
 async def test_version_that_is_not_the_next_is_a_conflict(caller: Caller, first: Draft, second: Draft) -> None:
     await caller.register(first)
     third = second.next("alice")
     assert (await caller.put_version(third)).outcome == (409, "keyring_conflict")
-    assert (await get_version(caller, first, 3)).outcome == (404, "not_found")
+    assert (await caller.get_version(first, 3)).outcome == (404, "not_found")
 
 
 async def test_version_that_breaks_a_rule_is_refused_with_its_code(caller: Caller, first: Draft) -> None:
@@ -98,16 +84,16 @@ async def test_versions_are_given_whole_or_stripped(caller: Caller, first: Draft
     await caller.register(first, second)
     expected: dict[int | str, Draft] = {1: first, 2: second, "latest": second}
     for number, draft in expected.items():
-        whole = await get_version(caller, first, number)
+        whole = await caller.get_version(first, number)
         assert (whole.status, whole.body) == (200, draft.build())
         assert whole.headers["Content-Type"] == "application/octet-stream"
-        assert (await get_version(caller, first, number, "part=public")).body == draft.stripped()
+        assert (await caller.get_version(first, number, "part=public")).body == draft.stripped()
 
 
 @pytest.mark.parametrize("number", [0, 3, 9_999_999_999])
 async def test_version_that_is_not_there_is_not_found(caller: Caller, first: Draft, number: int) -> None:
     await caller.register(first)
-    assert (await get_version(caller, first, number)).outcome == (404, "not_found")
+    assert (await caller.get_version(first, number)).outcome == (404, "not_found")
 
 
 async def test_one_of_two_racing_registrations_wins(caller: Caller, first: Draft) -> None:
@@ -148,7 +134,8 @@ class TestClosedRegistration:
         return Limits(registration_open=False)
 
     async def test_new_vault_is_refused(self, caller: Caller, first: Draft) -> None:
-        assert (await caller.put_version(first)).outcome == (403, "registration_closed")
+        for query in ("", "refill=true"):
+            assert (await caller.put_version(first, query=query)).outcome == (403, "registration_closed")
         assert (await caller.get_heads(first.vault)).outcome == (404, "vault_unknown")
 
 
@@ -304,169 +291,6 @@ async def test_heads_name_every_log(caller: Caller, first: Draft, second: Draft)
     assert (await caller.get_heads(first.vault)).json["logs"] == expected
 
 
-# What each key may do.
-
-
-@pytest.mark.parametrize("key", ["alice", "bob", "epoch 1"])
-async def test_device_and_epoch_key_may_read_everything(
-    caller: Caller, first: Draft, second: Draft, log: Log, key: str
-) -> None:
-    await caller.register(first, second)
-    await caller.put_segment(log, 0, log.segment(0, 3))
-    assert (await caller.get_heads(first.vault, key)).status == 200
-    assert (await caller.get_log(log, key=key)).status == 200
-    assert (await get_version(caller, first, "latest", key=key)).status == 200
-
-
-@pytest.mark.parametrize("key", ["kit 1", "recovery 1"])
-async def test_kit_and_recovery_key_may_read_the_keyring_only(caller: Caller, first: Draft, log: Log, key: str) -> None:
-    first.fields["recovery"] = opener("recovery", 1, 1)
-    log = Log(first.vault, private_key("alice"), 1, first.digest()).append()
-    await caller.register(first)
-    await caller.put_segment(log, 0, log.segment(0, 1))
-    assert (await get_version(caller, first, 1, "part=public", key)).status == 200
-    assert (await get_version(caller, first, "latest", key=key)).body == first.build()
-    assert (await caller.get_heads(first.vault, key)).outcome == (403, "key_forbidden")
-    assert (await caller.get_log(log, key=key)).outcome == (403, "key_forbidden")
-    assert (await caller.put_segment(log, 0, log.segment(0, 1), key)).outcome == (403, "key_forbidden")
-    join = first.next().add("carol")
-    assert (await caller.put_version(join, key)).outcome == (403, "key_forbidden")
-
-
-async def test_epoch_key_may_put_a_join_version_and_nothing_else(caller: Caller, first: Draft, log: Log) -> None:
-    await caller.register(first)
-    assert (await caller.put_segment(log, 0, log.segment(0, 1), "epoch 1")).outcome == (403, "key_forbidden")
-    by_alice = first.next("alice").add("carol").new_epoch()
-    assert (await caller.put_version(by_alice, "epoch 1")).outcome == (403, "key_forbidden")
-    join = first.next().add("carol")
-    assert (await caller.put_version(join, "epoch 1")).status == 201
-    assert (await caller.put_version(join, "epoch 1")).status == 200
-    assert (await caller.get_heads(first.vault, "carol")).status == 200
-
-
-async def test_key_that_the_keyring_does_not_list_is_unknown(caller: Caller, first: Draft) -> None:
-    await caller.register(first)
-    for key in ("stranger", "epoch 2", "kit 2"):
-        assert (await caller.get_heads(first.vault, key)).outcome == (401, "key_unknown")
-
-
-async def test_keys_of_an_older_version_no_longer_count(caller: Caller, first: Draft, second: Draft) -> None:
-    third = second.next("alice").new_epoch().new_kit().end(1)
-    await caller.register(first, second, third)
-    assert (await caller.get_heads(first.vault, "bob")).outcome == (401, "key_ended")
-    for key in ("epoch 1", "kit 1"):
-        assert (await get_version(caller, first, "latest", key=key)).outcome == (401, "key_unknown")
-    for key in ("epoch 2", "kit 2"):
-        assert (await get_version(caller, first, "latest", key=key)).status == 200
-
-
-async def test_ended_device_may_write_nothing(caller: Caller, first: Draft, second: Draft) -> None:
-    await caller.register(first, second)
-    log = Log(first.vault, private_key("bob"), 1, first.digest()).append(2)
-    assert (await caller.put_segment(log, 0, log.segment(0, 1), "bob")).status == 201
-    third = second.next("alice").new_epoch().end(1, [log.stream_end(1)])
-    await caller.register(third)
-    assert (await caller.put_segment(log, 1, log.segment(1, 2), "bob")).outcome == (401, "key_ended")
-    assert (await caller.put_version(third.next("bob"), "bob")).outcome == (401, "key_ended")
-
-
-# Malformed requests.
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        f"/v1/vaults/{'A' * 32}/heads",
-        f"/v1/vaults/{'a' * 31}/heads",
-        f"/v1/vaults/{UNKNOWN}/keyring/01",
-        f"/v1/vaults/{UNKNOWN}/keyring/+1",
-        f"/v1/vaults/{UNKNOWN}/keyring/newest",
-        f"/v1/vaults/{UNKNOWN}/keyring/10000000000",
-        f"/v1/vaults/{UNKNOWN}/keyring/{'9' * 40}",
-        f"/v1/vaults/{UNKNOWN}/keyring/1?part=secret",
-        f"/v1/vaults/{UNKNOWN}/logs/{'g' * 32}",
-        f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}?from=-1",
-        f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}?from=01",
-        f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}?from=1&from=2",
-        f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}?from={'9' * 40}",
-        f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}?limit=0",
-        f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}?limit=many",
-    ],
-)
-async def test_malformed_path_or_query_is_refused(caller: Caller, target: str) -> None:
-    assert (await caller.send_as_is("GET", target)).outcome == (400, "request_invalid")
-
-
-@pytest.mark.parametrize("query", ["wait=61", "wait=-1", "wait=1.5", "wait="])
-async def test_malformed_wait_is_refused(caller: Caller, first: Draft, query: str) -> None:
-    await caller.register(first)
-    assert (await caller.get_heads(first.vault, query=query)).outcome == (400, "request_invalid")
-
-
-@pytest.mark.parametrize("target", ["seq 00", "refill=yes"])
-async def test_malformed_segment_request_is_refused(caller: Caller, log: Log, target: str) -> None:
-    seq, query = ("00", "") if target == "seq 00" else ("0", target)
-    answer = await caller.send("PUT", f"{log_path(log)}/{seq}", body=b"x", query=query)
-    assert answer.outcome == (400, "request_invalid")
-
-
-@pytest.mark.parametrize(
-    "target", ["/", "/v1", "/v2/vaults", "/v1/vaults//heads", f"/v1/vaults/{UNKNOWN}", "/favicon.ico"]
-)
-async def test_unknown_path_is_a_problem_document(caller: Caller, target: str) -> None:
-    assert (await caller.send_as_is("GET", target)).outcome == (404, "route_unknown")
-
-
-@pytest.mark.parametrize(
-    ("method", "target", "allow"),
-    [
-        ("POST", f"/v1/vaults/{UNKNOWN}/heads", "GET"),
-        ("DELETE", f"/v1/vaults/{UNKNOWN}/keyring/1", "GET,PUT"),
-        ("PUT", f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}", "GET"),
-        ("GET", f"/v1/vaults/{UNKNOWN}/logs/{UNKNOWN}/0", "PUT"),
-        ("PATCH", "/metrics", "GET"),
-    ],
-)
-async def test_unknown_method_is_a_problem_document(caller: Caller, method: str, target: str, allow: str) -> None:
-    answer = await caller.send_as_is(method, target)
-    assert answer.outcome == (405, "method_unknown")
-    assert answer.headers["Allow"] == allow
-
-
-# Operation.
-
-
-async def test_health_and_readiness_need_no_signature(caller: Caller) -> None:
-    for target in ("/healthz", "/readyz"):
-        answer = await caller.send_as_is("GET", target)
-        assert (answer.status, answer.body) == (200, b"ok")
-
-
-async def test_metrics_count_requests_and_what_is_stored(caller: Caller, first: Draft, log: Log) -> None:
-    await caller.register(first)
-    content = log.segment(0, 3)
-    await caller.put_segment(log, 0, content)
-    await caller.send_as_is("GET", "/elsewhere")
-    answer = await caller.send_as_is("GET", "/metrics")
-    assert answer.headers["Content-Type"].startswith("text/plain")
-    lines = answer.body.decode().splitlines()
-    segments = 'method="PUT",route="/v1/vaults/{vault}/logs/{stream}/{seq}"'
-    assert f'memseal_requests_total{{{segments},status="201"}} 1.0' in lines
-    assert 'memseal_requests_total{method="GET",route="unmatched",status="404"} 1.0' in lines
-    assert f"memseal_request_seconds_count{{{segments}}} 1.0" in lines
-    assert "memseal_vaults 1.0" in lines
-    assert "memseal_objects 2.0" in lines
-    assert f"memseal_stored_bytes {float(len(first.build()) + len(content))}" in lines
-    assert "memseal_waiters 0.0" in lines
-
-
-async def test_answers_are_not_for_caches_and_name_no_software_version(caller: Caller, first: Draft) -> None:
-    await caller.register(first)
-    for answer in (await caller.get_heads(first.vault), await caller.send_as_is("GET", "/elsewhere")):
-        assert answer.headers["Cache-Control"] == "no-store"
-        assert answer.headers["Server"] == "memseal-server"
-
-
 class TestFullVault:
     @pytest.fixture
     def limits(self) -> Limits:
@@ -492,3 +316,19 @@ class TestFullVault:
         for number in range(4):
             previous = previous.next("alice").add(f"device {number}")
             assert (await caller.put_version(previous)).status == 201
+
+
+class TestFewStreams:
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(max_streams=2)
+
+    async def test_stream_beyond_the_limit_is_refused_and_the_others_go_on(self, caller: Caller, first: Draft) -> None:
+        await caller.register(first)
+        logs = [
+            Log(first.vault, private_key("alice"), 1, first.digest(), salt).append(2)
+            for salt in (b"1111", b"2222", b"3333")
+        ]
+        outcomes = [(await caller.put_segment(log, 0, log.segment(0, 1))).outcome for log in logs]
+        assert outcomes == [(201, ""), (201, ""), (507, "limit")]
+        assert (await caller.put_segment(logs[1], 1, logs[1].segment(1, 2))).status == 201

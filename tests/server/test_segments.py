@@ -105,11 +105,6 @@ async def test_log_of_a_key_that_no_entry_has_is_refused(caller: Caller, first: 
 
 
 @pytest.fixture
-def second(first: Draft) -> Draft:
-    return first.next("alice").add("bob")
-
-
-@pytest.fixture
 def bobs_log(first: Draft) -> Log:
     return Log(first.vault, private_key("bob"), 1, first.digest()).append(4)
 

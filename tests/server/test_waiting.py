@@ -11,6 +11,9 @@ from memseal_server.waiting import Waiters
 from tests.server.building import Draft, Log
 from tests.server.calling import Answer, Caller
 
+# Far less than the polls would wait.
+BOUND_SECONDS = 10
+
 
 async def begin_poll(caller: Caller, first: Draft, key: str = "alice", wait: int = 60) -> asyncio.Task[Answer]:
     """Start a poll that knows the heads as they are, and return once it waits."""
@@ -19,8 +22,9 @@ async def begin_poll(caller: Caller, first: Draft, key: str = "alice", wait: int
     poll = asyncio.create_task(
         caller.get_heads(first.vault, key, query=f"wait={wait}", more_headers={"If-None-Match": tag})
     )
-    while await waiting(caller) == before:
-        assert not poll.done()
+    async with asyncio.timeout(BOUND_SECONDS):
+        while await waiting(caller) == before:
+            assert not poll.done()
     return poll
 
 
@@ -31,8 +35,9 @@ async def waiting(caller: Caller) -> float:
 
 
 async def none_waiting(caller: Caller) -> None:
-    while await waiting(caller):
-        pass
+    async with asyncio.timeout(BOUND_SECONDS):
+        while await waiting(caller):
+            pass
 
 
 async def test_poll_wakes_at_once_when_a_log_grows(caller: Caller, first: Draft, log: Log) -> None:

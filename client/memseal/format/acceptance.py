@@ -9,7 +9,7 @@ from memseal.format.preamble import vault_id_of
 
 
 def accept(previous: KeyringVersion | None, candidate: KeyringVersion) -> None:
-    """Raise `FormatError` with the broken rule's code unless `candidate` is accepted after `previous` (None: as version 1)."""
+    """Raise `FormatError` with the broken rule's code unless `candidate` is accepted after `previous` (None: first)."""
     new = candidate.public
     _check_chain(previous, candidate)
     if previous is None:
@@ -20,7 +20,8 @@ def accept(previous: KeyringVersion | None, candidate: KeyringVersion) -> None:
         _check_devices(old, new)
         _check_kits(old, new)
         _check_epoch_needed(old, new)
-        _require(new.floor == old.floor, "keyring_floor", "the floor is not the one before")
+    floor = None if previous is None else previous.public.floor
+    _require(new.floor == floor, "keyring_floor", "the floor is not the one before")
     if candidate.boxes is not None:
         digest = primitives.sha256(candidate.sealed_part())
         _require(
@@ -50,7 +51,6 @@ def _check_first(candidate: KeyringVersion) -> None:
         and new.devices[0].ended is None
         and {new.epoch, new.epoch_since, new.devices[0].since, new.passphrase_since} == {1}
         and all(kit is None or (kit.generation, kit.since) == (1, 1) for kit in (new.kit, new.recovery))
-        and new.floor is None
     )
     _require(good, "keyring_first", "it is not a first version of this vault")
 
@@ -116,6 +116,7 @@ def _check_signatures(old: PublicSection | None, candidate: KeyringVersion) -> N
     added = {entry.sign for entry in new.devices if entry.sign not in known}
     active = {entry.sign for entry in base.active()}
     signers = {key for key, _ in candidate.signatures}
+    _require(len(signers) == len(candidate.signatures), "keyring_signature", "one key signed it twice")
     _require(
         signers <= active | added | {base.epoch_key, new.epoch_key},
         "keyring_signature",

@@ -86,10 +86,13 @@ def seal_slot(key: RecordKey, vault_id: bytes, generation: int, salt: bytes, con
 def _wrap_all(vault_id: bytes, public: PublicSection, vault_key: VaultKey) -> dict[bytes, bytes]:
     owners = [(entry.id, entry.sign, entry.wrap) for entry in public.active()]
     owners += [(_NO_DEVICE, kit.request, kit.wrap) for kit in (public.kit, public.recovery) if kit is not None]
-    return {
-        wrap: primitives.wrap(wrap, _info(vault_id, public, owner, sign, wrap), vault_key.reveal())
-        for owner, sign, wrap in owners
-    }
+    try:
+        return {
+            wrap: primitives.wrap(wrap, _info(vault_id, public, owner, sign, wrap), vault_key.reveal())
+            for owner, sign, wrap in owners
+        }
+    except primitives.NotAuthentic:
+        raise FormatError("keyring_malformed", "a device's wrapping key is not one: end that device") from None
 
 
 def _info(vault_id: bytes, public: PublicSection, owner: bytes, sign: bytes, wrap: bytes) -> bytes:

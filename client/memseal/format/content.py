@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 from memseal.errors import FormatError
 from memseal.format import compression, primitives
 from memseal.format.keys import SigningKey
-from memseal.format.values import decode_value, encode_value
+from memseal.format.values import decode_map, encode_value
 
 SIGNED, MORE, COMPRESSED = 1, 2, 4
 CHAIN_SIZE = 32
@@ -17,7 +17,7 @@ _ITEM_SIZES = {"f2": 2}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Raw values beside the meta: `rows` × `width` of a type (`f2`: float16, little-endian), one row after the other."""
+    """Raw values beside the meta: `rows` × `width` of a type (`f2`: float16, little-endian), row after row."""
 
     name: str
     model: str
@@ -99,9 +99,7 @@ def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Conte
     if meta_end > end:
         raise FormatError("record_content", f"record {index} is shorter than its fields")
     stored = body[_FIXED:meta_end]
-    meta = decode_value(compression.decompress(stored) if flags & COMPRESSED else stored)
-    if not isinstance(meta, dict):
-        raise FormatError("msgpack_invalid", f"the meta of record {index} is not a map")
+    meta = decode_map(compression.decompress(stored) if flags & COMPRESSED else stored)
     columns = _decode_columns(meta.pop("columns", []), body[meta_end:end], index)
     signed = None
     if flags & SIGNED:
@@ -111,11 +109,13 @@ def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Conte
 
 def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Column, ...]:
     """Return the columns of known names and types; the others are skipped by their length."""
-    columns, offset = [], 0
+    columns, offset = list[Column](), 0
     if not isinstance(listed, list):
         raise FormatError("column_length", f"the columns of record {index} are not a list")
-    for entry in listed:
-        if not isinstance(entry, dict) or not _is_count(size := entry.get("bytes")) or offset + size > len(content):
+    entries: list[Any] = listed
+    for entry in entries:
+        size = entry.get("bytes") if type(entry) is dict else None
+        if not _is_count(size) or offset + size > len(content):
             raise FormatError("column_length", f"the columns of record {index} do not fit it")
         if entry.get("name") == "embedding" and entry.get("type") in _ITEM_SIZES:
             columns.append(_decode_column(entry, content[offset : offset + size], index))

@@ -12,7 +12,7 @@ from memseal.format.keys import LocalKey, RecordKey, SigningKey, StretchedPassph
 from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamble
 from memseal.format.primitives import Cost, check_cost
 from memseal.format.records import HEADER_SIZE, frame, open_record, places, seal_record
-from memseal.format.values import decode_value, encode_value
+from memseal.format.values import decode_map, decode_value, encode_value
 
 Stretch = Callable[[bytes, Cost], StretchedPassphrase]
 
@@ -116,21 +116,21 @@ def open_key_set(file: DeviceFile, slot: DeviceSlot, stretch: Stretch) -> KeySet
     key = device_slot_key(stretch(slot.salt, slot.cost), slot.salt, file.vault_id, file.device_id, slot.cost)
     index = 1 if slot.state == "current" else 2
     try:
-        fields = Fields(
-            decode_value(open_record(key, file.preamble, index, memoryview(slot.body))),
-            "record_content",
-            "key set",
-        )
+        content = open_record(key, file.preamble, index, memoryview(slot.body))
+        return _decode_key_set(Fields(decode_value(content), "record_content", "key set"))
     except FormatError as error:
         if error.code == "record_sealed":
             return None
         raise DeviceFileDamaged(f"device.mseal is damaged ({error.code}): join again with the emergency kit") from error
-    before = fields.get("local_before")
+
+
+def _decode_key_set(fields: Fields) -> KeySet:
+    before = None if fields.get("local_before") is None else LocalKey(fields.size("local_before", 32))
     return KeySet(
         SigningKey(fields.size("sign", 32)),
         WrappingKey(fields.size("wrap", 32)),
         LocalKey(fields.size("local", 32)),
-        None if before is None else LocalKey(fields.size("local_before", 32)),
+        before,
     )
 
 
@@ -146,7 +146,4 @@ def open_marks(file: DeviceFile, local: LocalKey) -> dict[str, Any]:
     """Return the marks; raises `FormatError` where they do not open under this local key."""
     key: RecordKey = marks_key(local, file.vault_id, file.device_id)
     content = open_record(key, file.preamble, len(file.slots) + 1, memoryview(file.marks))
-    value = decode_value(content)
-    if not isinstance(value, dict):
-        raise FormatError("msgpack_invalid", "the marks are not a map")
-    return value
+    return decode_map(content)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from memseal.errors import FormatError
+from memseal.format.primitives import is_sound_signing_key
 
 U32 = 1 << 32
 U53 = 1 << 53
@@ -24,6 +25,12 @@ class Fields:
         value = self._value.get(field)
         if type(value) is not bytes or len(value) != size:
             raise self._wrong(field)
+        return value
+
+    def signing_key(self, field: str) -> bytes:
+        """Return a public Ed25519 key that may stand in a keyring, 32 bytes."""
+        value = self.size(field, 32)
+        self.check(is_sound_signing_key(value), field)
         return value
 
     def octets(self, field: str) -> bytes:
@@ -49,7 +56,7 @@ class Fields:
 
     def array(self, field: str) -> list[Any]:
         """Return an array."""
-        value = self._value.get(field)
+        value: list[Any] = self._value.get(field, ())
         if type(value) is not list:
             raise self._wrong(field)
         return value
@@ -60,6 +67,11 @@ class Fields:
         if not all(type(row) is list and len(row) == length for row in rows):
             raise self._wrong(field)
         return rows
+
+    def optional(self, field: str) -> Any:
+        """Return what is there; the field may be nil, but not absent."""
+        self.check(field in self._value, field)
+        return self._value[field]
 
     def get(self, field: str) -> Any:
         """Return whatever is there, or None."""

@@ -15,6 +15,11 @@ from memseal.format.values import decode_value, encode_value
 VERSION_LIMIT = 4 << 20
 DEVICES_LIMIT = 1024
 _FIELDS = frozenset("version previous epoch epoch_since epoch_key devices kit recovery passphrase_since floor".split())
+_ENTRY_FIELDS = frozenset("id sign wrap since ended".split())
+_ENDED_FIELDS = frozenset("version streams".split())
+_RECOVERY_FIELDS = frozenset("generation since wrap request".split())
+_KIT_FIELDS = _RECOVERY_FIELDS | {"cost"}
+_COST_FIELDS = frozenset("name memory passes lanes".split())
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,7 @@ class Ended:
 
     version: int
     streams: Mapping[bytes, End]
+    others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class DeviceEntry:
     wrap: bytes
     since: int
     ended: Ended | None = None
+    others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,12 @@ class KitEntry:
     wrap: bytes
     request: bytes
     cost: Cost | None
+    others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
 class PublicSection:
-    """What everyone may know of a version, servers too."""
+    """What everyone may know of a version, servers too; `others` here and in its parts are fields of newer software."""
 
     version: int
     previous: bytes
@@ -61,7 +69,7 @@ class PublicSection:
     passphrase_since: int
     recovery: KitEntry | None = None
     floor: Any = None
-    others: Mapping[str, Any] = field(default_factory=dict)
+    others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def active(self) -> tuple[DeviceEntry, ...]:
         """Return the entries that are not ended."""
@@ -83,7 +91,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class KeyringVersion:
-    """One version as stored, with its parts; `boxes` is None where it is stripped."""
+    """One version as stored, with its parts; `boxes` is None where it is stripped.
+
+    Boxes and slot come from bytes that decide nothing: what in them is malformed is as if it were not there.
+    """
 
     content: bytes
     vault_id: bytes
@@ -169,18 +180,18 @@ def _decode_public(body: bytes) -> PublicSection:
     if len(entries) > DEVICES_LIMIT:
         raise FormatError("keyring_limit", "a keyring lists more than 1,024 devices")
     devices = tuple(_decode_entry(entry) for entry in entries)
-    recovery = fields.get("recovery")
+    recovery = fields.optional("recovery")
     public = PublicSection(
         version=fields.count("version", 1),
         previous=fields.size("previous", 32),
         epoch=fields.count("epoch", 1),
         epoch_since=fields.count("epoch_since", 1),
-        epoch_key=fields.size("epoch_key", 32),
+        epoch_key=fields.signing_key("epoch_key"),
         devices=devices,
         kit=_decode_kit(fields.get("kit"), with_cost=True),
         passphrase_since=fields.count("passphrase_since", 1),
         recovery=None if recovery is None else _decode_kit(recovery, with_cost=False),
-        floor=fields.get("floor"),
+        floor=fields.optional("floor"),
         others=fields.others(_FIELDS),
     )
     _check_unique(public, fields)
@@ -196,13 +207,14 @@ def _check_unique(public: PublicSection, fields: Fields) -> None:
 
 def _decode_entry(value: Any) -> DeviceEntry:
     fields = Fields(value, "keyring_malformed", "device")
-    ended = fields.get("ended")
+    ended = fields.optional("ended")
     return DeviceEntry(
         id=fields.size("id", 16),
-        sign=fields.size("sign", 32),
+        sign=fields.signing_key("sign"),
         wrap=fields.size("wrap", PUBLIC_WRAP_SIZE),
         since=fields.count("since", 1),
         ended=None if ended is None else _decode_ended(ended),
+        others=fields.others(_ENTRY_FIELDS),
     )
 
 
@@ -218,7 +230,7 @@ def _decode_ended(value: Any) -> Ended:
         end = End(row.count("length", PREAMBLE_SIZE, U53), row.count("records"), row.size("chain", 32))
         fields.check(row.size("stream", 16) not in streams, "streams")
         streams[stream_id] = end
-    return Ended(fields.count("version", 1), streams)
+    return Ended(fields.count("version", 1), streams, fields.others(_ENDED_FIELDS))
 
 
 def _decode_kit(value: Any, with_cost: bool) -> KitEntry:
@@ -227,8 +239,9 @@ def _decode_kit(value: Any, with_cost: bool) -> KitEntry:
         generation=fields.count("generation", 1),
         since=fields.count("since", 1),
         wrap=fields.size("wrap", PUBLIC_WRAP_SIZE),
-        request=fields.size("request", 32),
+        request=fields.signing_key("request"),
         cost=decode_cost(fields.get("cost"), "keyring_malformed") if with_cost else None,
+        others=fields.others(_KIT_FIELDS if with_cost else _RECOVERY_FIELDS),
     )
 
 
@@ -239,6 +252,7 @@ def decode_cost(value: Any, code: str) -> Cost:
         raise FormatError(
             "kdf_unknown", "the passphrase protection is of a kind this version does not know: update memseal"
         )
+    fields.check(not fields.others(_COST_FIELDS), "name")
     return Cost(fields.count("memory"), fields.count("passes"), fields.count("lanes"))
 
 
@@ -253,16 +267,19 @@ def _decode_approval(body: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...
 
 
 def _decode_boxes(body: bytes) -> tuple[dict[bytes, bytes], Slot | None]:
-    fields = _fields(body, "boxes")
-    boxes, slot = {}, None
-    for key, wrapped in fields.tuples("boxes", 2):
-        row = Fields({"key": key, "wrapped": wrapped}, "keyring_malformed", "box")
-        boxes[row.size("key", PUBLIC_WRAP_SIZE)] = row.size("wrapped", WRAPPED_SIZE)
-    for value in fields.array("slots"):
-        entry = Fields(value, "keyring_malformed", "slot")
-        if entry.text("for") == "kit":
-            slot = Slot(entry.count("generation", 1), entry.size("salt", 32), entry.octets("sealed"))
-    return boxes, slot
+    boxes, slots = dict[bytes, bytes](), list[Slot]()
+    try:
+        fields = _fields(body, "boxes")
+        for key, wrapped in fields.tuples("boxes", 2):
+            row = Fields({"key": key, "wrapped": wrapped}, "keyring_malformed", "box")
+            boxes[row.size("key", PUBLIC_WRAP_SIZE)] = row.size("wrapped", WRAPPED_SIZE)
+        for value in fields.array("slots"):
+            entry = Fields(value, "keyring_malformed", "slot")
+            if entry.text("for") == "kit":
+                slots.append(Slot(entry.count("generation", 1), entry.size("salt", 32), entry.octets("sealed")))
+    except FormatError:
+        return {}, None
+    return boxes, slots[-1] if slots else None
 
 
 def _fields(body: bytes, name: str) -> Fields:
@@ -317,8 +334,9 @@ def _entry_value(entry: DeviceEntry) -> dict[str, Any]:
     ended = None
     if entry.ended is not None:
         streams = [[stream, end.records, end.chain, end.length] for stream, end in entry.ended.streams.items()]
-        ended = {"version": entry.ended.version, "streams": streams}
-    return {"id": entry.id, "sign": entry.sign, "wrap": entry.wrap, "since": entry.since, "ended": ended}
+        ended = {"version": entry.ended.version, "streams": streams, **entry.ended.others}
+    value = {"id": entry.id, "sign": entry.sign, "wrap": entry.wrap, "since": entry.since, "ended": ended}
+    return {**value, **entry.others}
 
 
 def _kit_value(kit: KitEntry) -> dict[str, Any]:
@@ -327,5 +345,6 @@ def _kit_value(kit: KitEntry) -> dict[str, Any]:
         "since": kit.since,
         "wrap": kit.wrap,
         "request": kit.request,
+        **kit.others,
     }
     return value if kit.cost is None else {**value, "cost": encode_cost(kit.cost)}

@@ -43,17 +43,22 @@ class Kit:
 
 def parse_kit(text: str) -> Kit:
     """Return the kit a person typed or pasted; raises `KitMalformed` or `KitVersion`."""
-    letters = "".join(text.upper().replace("-", "").split())
+    letters = "".join(text.replace("-", "").split())
+    # Before the case is changed: that would make ASCII letters of some that are not.
+    letters = letters.upper() if letters.isascii() else ""
     if not letters.startswith(_PREFIX):
         # The prefix has letters that people mistype too.
         letters = letters.replace("MSEALI", _PREFIX, 1).replace("MSEALL", _PREFIX, 1)
     body = letters.removeprefix(_PREFIX)
-    if body == letters or not body.isascii() or "U" in body:
+    if body == letters or "U" in body:
         raise KitMalformed("this is not an emergency kit: it begins with MSEAL1 and has no letter U")
     try:
         content = base64.b32decode(body.translate(_DECODE) + "=" * (-len(body) % 8))
     except ValueError:
-        raise KitMalformed("the emergency kit has a wrong letter or length: compare it with the sheet") from None
+        content = b""
+    # Encoded again, so that the bits after the last byte are zeros: otherwise one kit would have many writings.
+    if base64.b32encode(content).decode("ascii").rstrip("=") != body.translate(_DECODE):
+        raise KitMalformed("the emergency kit has a wrong letter or length: compare it with the sheet")
     if len(content) < _FIXED + _CHECK or content[-_CHECK:] != _check(content[:-_CHECK]):
         raise KitMalformed("the emergency kit was mistyped: compare it with the sheet, letter by letter")
     if content[0] != 1:

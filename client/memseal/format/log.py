@@ -148,7 +148,7 @@ class _Run:
     ends: list[End] = field(default_factory=list[End])
 
     def verified_before(self, verified: End | None) -> int:
-        """Return how many of the run's records an earlier verification covers: the chain at its end must be the same."""
+        """Return how many of the run's records an earlier verification covers: the chain at its end is the same."""
         if verified is None or verified not in self.ends:
             return 0
         return sum(record.place.index < verified.records for record in self.records)
@@ -166,7 +166,7 @@ class LogWriter:
 
     def write(self, contents: Sequence[Content]) -> tuple[bytes, End]:
         """Return the stored bytes of one write and the log's end after it; the writer itself does not move."""
-        end, pieces = self.end, []
+        end, pieces = self.end, list[bytes]()
         for number, content in enumerate(contents):
             placed = replace(content, chain=end.chain, more=number + 1 < len(contents))
             body = encode_content(placed, self._preamble, end.records, self._owner)

@@ -116,9 +116,17 @@ def check_cost(cost: Cost) -> None:
         raise FormatError("kdf_ceiling", "the passphrase protection costs more than the format allows")
 
 
+# Unicode's White_Space and the separators U+001C to U+001F, written out (vault-format §2): what a library calls white
+# space differs from one language to the next.
+WHITE_SPACE = (
+    "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680"
+    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
+
 def check_passphrase(passphrase: str) -> None:
     """Refuse a passphrase that nobody should set."""
-    if not passphrase.strip():
+    if not passphrase.strip(WHITE_SPACE):
         raise PassphraseEmpty("the passphrase is empty: choose one that only you know")
 
 
@@ -180,6 +188,25 @@ def verify(public_key: bytes, signature: bytes, message: bytes) -> None:
         _public_key(public_key).verify(signature, message)
     except (InvalidSignature, ValueError) as error:
         raise NotAuthentic from error
+
+
+_FIELD = (1 << 255) - 19
+# The y coordinates of the eight points whose order divides 8 (vault-format §2).
+_SMALL_ORDER = frozenset(
+    {
+        0,
+        1,
+        _FIELD - 1,
+        int.from_bytes(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"),
+        int.from_bytes(bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"), "little"),
+    }
+)
+
+
+def is_sound_signing_key(public_key: bytes) -> bool:
+    """Return whether 32 bytes are canonical and no point of small order, for which anyone could make signatures."""
+    y = int.from_bytes(public_key, "little") & ((1 << 255) - 1)
+    return y < _FIELD and y not in _SMALL_ORDER
 
 
 @lru_cache(maxsize=64)

@@ -1,20 +1,19 @@
 """Bounded msgpack: values that cannot surprise (vault-format §9)."""
 
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import msgpack
 
 from memseal.errors import FormatError
 
-DEPTH_LIMIT = 32
-COUNT_LIMIT = 1 << 20
+DEPTH_LIMIT: Final = 32
+VALUES_LIMIT: Final = 1 << 21
 
-Value = Any  # what msgpack can hold: None, bool, int, float, str, bytes, list, dict with text keys
+Value: TypeAlias = Any  # what msgpack can hold: None, bool, int, float, str, bytes, list, dict with text keys
 
 
 def encode_value(value: Value) -> bytes:
-    """Return the msgpack bytes of a value."""
+    """Return the msgpack bytes of a value; `ValueError` for what msgpack cannot hold."""
     packed: bytes = msgpack.packb(value, use_bin_type=True)
     return packed
 
@@ -22,29 +21,79 @@ def encode_value(value: Value) -> bytes:
 def decode_value(content: bytes | memoryview) -> Value:
     """Return the one value that the bytes hold; `FormatError` `msgpack_invalid` for all else."""
     try:
+        _check_complete(content)
         value = msgpack.unpackb(
             content,
             raw=False,
             strict_map_key=True,
             object_pairs_hook=_map,
             ext_hook=_no_extension,
-            max_str_len=len(content),
-            max_bin_len=len(content),
-            max_array_len=COUNT_LIMIT,
-            max_map_len=COUNT_LIMIT,
             max_ext_len=0,
         )
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise FormatError("msgpack_invalid", f"not one well-formed value: {type(error).__name__}") from None
-    if _depth(value) > DEPTH_LIMIT:
+    if _is_too_deep(value):
         raise FormatError("msgpack_invalid", f"nested deeper than {DEPTH_LIMIT}")
     return value
 
 
+def decode_map(content: bytes | memoryview) -> dict[str, Value]:
+    """Return the map that the bytes hold; `FormatError` `msgpack_invalid` for all else."""
+    value = decode_value(content)
+    if type(value) is not dict:
+        raise FormatError("msgpack_invalid", "not a map")
+    entries: dict[str, Value] = value
+    return entries
+
+
+def _check_complete(content: bytes | memoryview) -> None:
+    """Refuse what is not exactly one value, or too many in it, before memory is taken for any.
+
+    Decoding takes memory for the entries that an array's header declares before it sees whether they are there: eight
+    bytes for each, at every level of nesting. Skipping takes none.
+    """
+    reader = msgpack.Unpacker(max_buffer_size=len(content))
+    reader.feed(content)
+    reader.skip()
+    if reader.tell() != len(content):
+        raise ValueError("bytes after the value")
+    # Every value takes a byte at least, so that most contents need no counting.
+    if len(content) > VALUES_LIMIT and _count(bytes(content)) > VALUES_LIMIT:
+        raise ValueError("too many values")
+
+
+# The size of a value by its first byte, that one included, where nothing of variable size follows (for arrays and maps:
+# the size of their header); and for texts and byte strings how many bytes of length follow.
+_SIZES: Final = bytes(
+    [1] * 0x80  # small integers
+    + [1] * 0x20  # small maps and arrays
+    + [1 + size for size in range(0x20)]  # short texts
+    + [1, 1, 1, 1, 2, 3, 5, 3, 4, 6, 5, 9, 2, 3, 5, 9]  # nil, …, false, true, bytes, extensions, floats, unsigned
+    + [2, 3, 5, 9, 3, 4, 6, 10, 18, 2, 3, 5, 3, 5, 3, 5]  # signed, extensions, texts, arrays, maps
+    + [1] * 0x20  # small negative integers
+)
+_LENGTHS: Final = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
+
+
+def _count(content: bytes) -> int:
+    """Return the number of values in a complete content; keys, arrays and maps count too."""
+    count = position = 0
+    while position < len(content) and count <= VALUES_LIMIT:
+        head = content[position]
+        start = position + 1
+        position += _SIZES[head]
+        if (width := _LENGTHS.get(head)) is not None:
+            position += int.from_bytes(content[start : start + width], "big")
+        count += 1
+    return count
+
+
 def _map(pairs: list[tuple[Value, Value]]) -> dict[str, Value]:
     entries = dict(pairs)
-    if len(entries) != len(pairs) or not all(type(key) is str for key in entries):
-        raise ValueError("a map with a key twice or a key that is not text")
+    if len(entries) != len(pairs):
+        raise ValueError("a map with a key twice")
+    # Keys are texts or byte strings by now; joining them is the cheapest way to see that none is of the second kind.
+    "".join(entries)
     return entries
 
 
@@ -52,20 +101,15 @@ def _no_extension(code: int, data: bytes) -> Value:
     raise ValueError("an extension type")
 
 
-def _depth(value: Value) -> int:
-    """Return how deep arrays and maps nest, without recursion."""
-    depth, level = 0, _inner([value])
-    while level:
-        depth += 1
-        if depth > DEPTH_LIMIT:
-            break
-        level = _inner([entry for child in level for entry in _entries(child)])
-    return depth
-
-
-def _inner(values: list[Value]) -> list[Value]:
-    return [value for value in values if type(value) is list or type(value) is dict]
-
-
-def _entries(value: Value) -> Iterable[Value]:
-    return value.values() if isinstance(value, dict) else value
+def _is_too_deep(value: Value) -> bool:
+    level: list[Value] = [value] if type(value) is list or type(value) is dict else []
+    for _ in range(DEPTH_LIMIT):
+        level = [
+            entry
+            for child in level
+            for entry in (child.values() if type(child) is dict else child)
+            if type(entry) is list or type(entry) is dict
+        ]
+        if not level:
+            return False
+    return True

@@ -17,7 +17,8 @@ STATES: Mapping[str, str] = {
 _EQUAL = ("kind", "author", "thread", "source", "origin")
 _TAGGED = (
     "EXISTS (SELECT 1 FROM tags t JOIN memories g ON g.id = t.target WHERE t.tag = ? AND (g.n = m.n OR g.same = m.n)"
-    " AND NOT EXISTS (SELECT 1 FROM tags_removed r WHERE (r.target, r.tag, r.added_by) = (t.target, t.tag, t.added_by)))"
+    " AND NOT EXISTS (SELECT 1 FROM tags_removed r"
+    " WHERE (r.target, r.tag, r.added_by) = (t.target, t.tag, t.added_by)))"
 )
 NAMES = frozenset((*_EQUAL, "tags", "since", "until", "state"))
 

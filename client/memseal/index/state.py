@@ -78,8 +78,9 @@ FROM memories m
 """
 
 _WHOLE = """
-SELECT m.id, m.stamp, content, kind, source, author, thread, position, captured_at, written_at, origin, of, reason, others,
-       state, (SELECT id FROM memories c WHERE c.n = m.same), (SELECT id FROM memories c WHERE c.n = m.superseded_by), vector
+SELECT m.id, m.stamp, content, kind, source, author, thread, position, captured_at, written_at, origin, of, reason,
+       others, state, vector, (SELECT id FROM memories c WHERE c.n = m.same),
+       (SELECT id FROM memories c WHERE c.n = m.superseded_by)
 FROM memories m ORDER BY id
 """
 
@@ -200,7 +201,7 @@ class VaultState:
         self.connection.execute("UPDATE memories SET vector = ? WHERE n = ?", (stamp, number))
 
     def place_vector(self, target: bytes, stamp: Stamp, code: bytes) -> int | None:
-        """Return the `n` that gets this vector, or None: it is an older one, or for a memory yet to come (then kept)."""
+        """Return the `n` that gets this vector, or None: it is older, or for a memory yet to come (then kept)."""
         row = self.connection.execute("SELECT n, vector, stamp FROM memories WHERE id = ?", (target,)).fetchone()
         if row is None:
             self.connection.execute(
@@ -256,7 +257,8 @@ class VaultState:
     def without_vector(self, limit: int) -> list[tuple[bytes, str, str | None]]:
         """Return (id, content, author) of memories that have no vector in the index."""
         return self.connection.execute(
-            "SELECT id, content, author FROM memories WHERE vector IS NULL AND same IS NULL ORDER BY n LIMIT ?", (limit,)
+            "SELECT id, content, author FROM memories WHERE vector IS NULL AND same IS NULL ORDER BY n LIMIT ?",
+            (limit,),
         ).fetchall()
 
     def same_as(self, drafts: Sequence[Draft]) -> list[bytes | None]:

@@ -1,10 +1,11 @@
 """A memory, and the rules for its fields (vault-format §9)."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from memseal.errors import MemoryInvalid
 
@@ -50,8 +51,7 @@ class Memory:
     superseded_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """The checked fields of a memory that is to be written; times in µs since 1970 UTC."""
 
     content: str
@@ -63,7 +63,8 @@ class Draft:
     position: int | None = None
     captured_at: int | None = None
     origin: str | None = None
-    others: dict[str, Any] = field(default_factory=dict)
+    others: Mapping[str, Any] = MappingProxyType({})
+    """Fields of newer software, carried on."""
 
 
 def to_microseconds(moment: datetime) -> int:

@@ -80,7 +80,7 @@ class OsDisk:
                 with path.open("rb") as file:
                     file.seek(start)
                     return file.read(-1 if end is None else max(0, end - start))
-            except FileNotFoundError:
+            except _MISSING:
                 return None
 
     def size(self, path: Path) -> int | None:
@@ -88,7 +88,7 @@ class OsDisk:
         with _translated():
             try:
                 return path.stat().st_size
-            except FileNotFoundError:
+            except _MISSING:
                 return None
 
     def names(self, folder: Path) -> list[str]:
@@ -96,12 +96,12 @@ class OsDisk:
         with _translated():
             try:
                 return sorted(entry.name for entry in folder.iterdir())
-            except FileNotFoundError:
+            except _MISSING:
                 return []
 
     def write(self, path: Path, offset: int, content: bytes) -> None:
         """Write at an offset, making the file where it is missing, and cut off what is beyond."""
-        with _translated(), os.fdopen(_open(path), "r+b", buffering=0) as file:
+        with _translated(), os.fdopen(_open(path, os.O_CREAT), "r+b", buffering=0) as file:
             file.seek(offset)
             rest = memoryview(content)
             while rest:
@@ -171,8 +171,12 @@ class OsDisk:
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EACCES)
 
 
-def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), 0o600)
+# Where a file stands in a folder's place, nothing is there.
+_MISSING = (FileNotFoundError, NotADirectoryError)
+
+
+def _open(path: Path, flags: int = 0) -> int:
+    return os.open(path, os.O_RDWR | flags | getattr(os, "O_BINARY", 0), 0o600)
 
 
 def _sync(descriptor: int) -> None:

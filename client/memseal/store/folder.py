@@ -1,9 +1,10 @@
 """A vault's folder: sealed files by name, replaced whole or appended, durable when a method returns."""
 
+import contextlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from memseal.errors import VaultExists
+from memseal.errors import DiskError, VaultExists
 from memseal.store.disk import Disk
 
 DEVICE = "device.mseal"
@@ -13,6 +14,7 @@ CACHE = "cache"
 LOCK = "lock"
 _FOLDERS = (KEYRING, LOGS, CACHE)
 _SUFFIX = ".mseal"
+_UNFINISHED = ".new"
 
 
 class VaultFolder:
@@ -22,7 +24,7 @@ class VaultFolder:
         """Take the folder's path; nothing is read or made yet."""
         self.path = path
         self._disk = disk
-        self._known: set[str] = set()
+        self._durable_names: set[str] = set()
 
     def exists(self) -> bool:
         """Return whether a vault is here: a device file or a keyring."""
@@ -43,24 +45,42 @@ class VaultFolder:
     def replace(self, name: str, content: bytes | Iterable[bytes]) -> None:
         """Put a file in the place of the one there, all or nothing; pieces are written one after the other."""
         path = self.path / name
-        fresh = path.with_name(f".{path.name}.new")
+        fresh = path.with_name(f".{path.name}{_UNFINISHED}")
         offset = 0
-        for piece in (content,) if isinstance(content, bytes) else content:
-            self._disk.write(fresh, offset, piece)
-            offset += len(piece)
-        self._disk.sync(fresh)
-        self._disk.rename(fresh, path)
+        try:
+            for piece in (content,) if isinstance(content, bytes) else content:
+                self._disk.write(fresh, offset, piece)
+                offset += len(piece)
+            self._disk.sync(fresh)
+            self._disk.rename(fresh, path)
+        except DiskError:
+            with contextlib.suppress(DiskError):
+                self._disk.remove(fresh)  # on a full disk it takes the room that a smaller write could use
+            raise
         self._disk.sync_folder(path.parent)
 
     def append(self, name: str, offset: int, content: bytes) -> None:
-        """Write at the end of the good part of a file, cutting off what is beyond it, with one fsync."""
+        """Write at the end of the good part of a file, cutting off what is beyond it, with one fsync.
+
+        A file that begins here (offset 0) is there whole or not at all.
+        """
         path = self.path / name
-        is_new = name not in self._known and self._disk.size(path) is None
-        self._disk.write(path, offset, content)
-        self._disk.sync(path)
-        if is_new:
-            self._disk.sync_folder(path.parent)
-        self._known.add(name)
+        if offset == 0:
+            self.replace(name, content)
+        else:
+            self._disk.write(path, offset, content)
+            self._disk.sync(path)
+            if name not in self._durable_names:
+                # Whoever made the file may have been stopped before its name was durable.
+                self._disk.sync_folder(path.parent)
+        self._durable_names.add(name)
+
+    def sweep(self) -> None:
+        """Remove what a crash left of files that were not finished."""
+        for folder in (*_FOLDERS, ""):
+            for name in self._disk.names(self.path / folder):
+                if name.startswith(".") and name.endswith(_SUFFIX + _UNFINISHED):
+                    self._disk.remove(self.path / folder / name)
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
@@ -75,24 +95,35 @@ class VaultFolder:
         taken = VaultExists(f"something is already at {path}: choose another path")
         if not disk.is_free(path):
             raise taken
-        building = path.with_name(f".{path.name}.{token}.new")
-        disk.make_folder(building)
-        for name in _FOLDERS:
-            disk.make_folder(building / name)
-        folder = cls(building, disk)
-        files(folder)
-        disk.sync_folder(building)
-        if not disk.claim(building, path):
-            folder.discard()
-            raise taken
-        disk.sync_folder(path.parent)
+        folder = cls(path.with_name(f".{path.name}.{token}{_UNFINISHED}"), disk)
+        claimed = False
+        try:
+            folder._build(files)
+            claimed = disk.claim(folder.path, path)
+            if not claimed:
+                raise taken
+            disk.sync_folder(path.parent)
+        except (DiskError, VaultExists):
+            with contextlib.suppress(DiskError):
+                if claimed:
+                    disk.rename(path, folder.path)
+                folder._discard()
+            raise
         return cls(path, disk)
 
-    def discard(self) -> None:
-        """Remove what `create` built in vain."""
+    def _build(self, files: Callable[["VaultFolder"], None]) -> None:
+        self._disk.make_folder(self.path)
+        for name in _FOLDERS:
+            self._disk.make_folder(self.path / name)
+        files(self)
+        self._disk.sync_folder(self.path)
+
+    def _discard(self) -> None:
+        """Remove what was built in vain."""
         for folder in (*_FOLDERS, ""):
             for name in self._disk.names(self.path / folder):
                 if name not in _FOLDERS:
                     self._disk.remove(self.path / folder / name)
         for folder in (*_FOLDERS, ""):
-            self._disk.remove_folder(self.path / folder)
+            if folder in ("", *self._disk.names(self.path)):
+                self._disk.remove_folder(self.path / folder)

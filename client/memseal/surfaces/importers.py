@@ -37,7 +37,12 @@ class ImportItem(TypedDict):
     origin: str
 
 
+EXPORT_MARK = "memseal"
+"""The field by which a row says that `memseal export` wrote it."""
+EXPORT_VERSION = 1
+"""Its value: the version of the row's form."""
 _JSONL_FIELDS = frozenset({"id", "content", "source", "kind", "tags", "author", "thread", "position", "captured_at"})
+_EXPORT_FIELDS = _JSONL_FIELDS | {EXPORT_MARK, "origin", "state", "written_at"}
 _TURN_FIELDS = frozenset({"speaker", "dia_id", "text", "blip_caption"})
 _JSONL_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 # 128 bits: rows without an id must not collide in any file a person could own.
@@ -85,6 +90,7 @@ def read_jsonl(
     `content` is needed; `source`, `kind`, `tags`, `author`, `thread`, `position`, `captured_at` and `id` may
     be missing or null, and empty labels count as missing. `captured_at` is ISO 8601, in UTC where it names no
     offset, or a number of seconds since 1970. Rows without an id are named by a digest of what they say.
+    A row of an export keeps its `origin`, and is refused unless its memory was active.
     """
     rows = ((number, line) for number, line in enumerate(lines, start=1) if _is_row(line))
     return _items(rows, lambda line: _item_of_line(line, origin, unknown_fields), on_error)
@@ -195,9 +201,22 @@ def _item_of_line(line: str, origin: str, unknown_fields: Counter[str] | None) -
         "position": row.get("position"),
         "captured_at": _captured_at(row),
     }
-    item = _checked(said, f"jsonl:{origin}/{_row_id(row) or _digest(said)}")
-    _count_unknown(row, _JSONL_FIELDS, unknown_fields)
+    is_export = row.get(EXPORT_MARK) == EXPORT_VERSION
+    kept = _exported_origin(row) if is_export else None
+    item = _checked(said, kept or f"jsonl:{origin}/{_row_id(row) or _digest(said)}")
+    _count_unknown(row, _EXPORT_FIELDS if is_export else _JSONL_FIELDS, unknown_fields)
     return item
+
+
+def _exported_origin(row: Mapping[str, object]) -> str | None:
+    """Return the origin of an exported row; other programs mean other things by these fields."""
+    state, origin = row.get("state", "active"), _label(row, "origin")
+    if state != "active":
+        # As an active memory it would say again what its owner took back.
+        raise _BadRow("the exported memory was superseded or retracted: take `state` out of the row to bring it")
+    if not isinstance(origin, str | None):
+        raise _BadRow("origin is not a text")
+    return origin
 
 
 def _object(value: object, name: str) -> Mapping[str, object]:

@@ -121,6 +121,7 @@ class SyncSession:
         self._pushed = 0
         self._findings = list[Finding]()
         self._healed = set[bytes]()
+        self._stored = dict[bytes, End]()
         self._steps = self._run()
         self._request: Request | None = next(self._steps)
 
@@ -147,14 +148,18 @@ class SyncSession:
         for stream_id, there in heads.logs.items():
             yield from self._pull(stream_id, there)
         self._check_rollback(heads)
+        race: Refused | None = None
         for _ in range(_LOOKS):
             self._replica.settle_epoch({stream_id: each.end for stream_id, each in heads.logs.items()})
-            if (yield from self._push_all(heads)):
+            race = yield from self._push_all(heads)
+            if race is None:
                 break
             heads = yield from self._look()
             yield from self._follow_keyring(heads)
             for stream_id, there in heads.logs.items():
                 yield from self._pull(stream_id, there)
+        if race is not None:
+            raise RemoteRefused(race.code, race.status, race.detail)
         self._remember(heads)
 
     def _register(self) -> Steps[Heads]:
@@ -255,44 +260,50 @@ class SyncSession:
 
     # ── pushing ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _push_all(self, heads: Heads) -> Steps[bool]:
-        """Put what the remote lacks; False where another device was quicker, and a new look is needed."""
+    def _push_all(self, heads: Heads) -> Steps[Refused | None]:
+        """Put what the remote lacks; returns the refusal where another device was quicker, and a new look is needed."""
         for stream_id, local in self._replica.logs().items():
             there = heads.logs.get(stream_id)
             if there is not None and there.end.length >= local.end.length:
                 continue
-            if not (yield from self._push(stream_id, local, there)):
-                return False
-        return True
+            race = yield from self._push(stream_id, local, there)
+            if race is not None:
+                return race
+        return None
 
-    def _push(self, stream_id: bytes, local: LocalLog, there: RemoteLog | None) -> Steps[bool]:
+    def _push(self, stream_id: bytes, local: LocalLog, there: RemoteLog | None) -> Steps[Refused | None]:
         end, number = (None, 0) if there is None else (there.end, there.next)
         if end is not None and self._replica.end_at(stream_id, end.length) != end:
             self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
-            return True
+            return None
         while (following := self._replica.next_segment(stream_id, end)) is not None:
             segment, end_after = following
             answer = yield PutSegment(stream_id, number, segment, refill=not local.mine)
             if isinstance(answer, Refused) and answer.code in _RACES:
-                return False
+                return answer
             _expect(answer, Stored)
             self._pushed += len(segment)
+            self._stored[stream_id] = end_after
             end, number = end_after, number + 1
-        return True
+        return None
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────
 
     def _remember(self, heads: Heads) -> None:
-        """Keep what the remote has now: what it showed, and what it took from us."""
-        ends = {stream_id: each.end for stream_id, each in heads.logs.items()}
-        for stream_id, local in self._replica.logs().items():
-            if stream_id not in ends or ends[stream_id].length < local.end.length:
-                ends[stream_id] = local.end
+        """Keep what the remote has now, as far as it is the same here: what it only claims proves nothing later."""
+        ends = {stream_id: end for stream_id, end in self._seen.logs.items() if stream_id in heads.logs}
+        for stream_id in self._replica.logs():
+            there = heads.logs.get(stream_id)
+            end = self._stored.get(stream_id) or (there.end if there is not None else None)
+            if end is not None and self._replica.end_at(stream_id, end.length) == end:
+                ends[stream_id] = end
         version = self._replica.keyring_version() if heads.keyring is not None else 0
         self._seen = Seen(version, ends)
 
     def _note(self, code: str, stream_id: bytes, detail: str) -> None:
-        self._findings.append(Finding(code, f"logs/{stream_id.hex()}.mseal", detail))
+        finding = Finding(code, f"logs/{stream_id.hex()}.mseal", detail)
+        if finding not in self._findings:
+            self._findings.append(finding)
 
 
 def _expect(answer: Answer, kind: type[Wanted]) -> Wanted:

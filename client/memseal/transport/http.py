@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 
 class HttpTransport:
-    """One vault on one server, over one kept connection; safe to use from programs that run an event loop themselves."""
+    """One vault on one server, over one kept connection; works also in programs that run an event loop themselves."""
 
     carries_keys = True
 

@@ -19,7 +19,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def server_identity(url: str) -> str:
-    """Return `scheme://host[:port]`, lower case, without a default port; `RemoteUnknown` for what is no such address."""
+    """Return `scheme://host[:port]`, lower case, without a default port; `RemoteUnknown` for anything else."""
     try:
         parts = urlsplit(url)
         port = parts.port

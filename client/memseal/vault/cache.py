@@ -1,4 +1,4 @@
-"""The sealed cache of the open view: valid for one keyring and for logs that begin with the same bytes (vault-format §8a)."""
+"""The sealed cache of the open view: valid for one keyring, and logs that begin with the same bytes."""
 
 import secrets
 from collections.abc import Callable

@@ -46,7 +46,7 @@ class Keyring:
 
 def load_keyring(folder: VaultFolder, vault_id: bytes) -> Keyring:
     """Return the keyring in a vault's folder, checked from version 1 on; raises `FormatError`."""
-    names = folder.stems(KEYRING)
+    names = [stem for stem in folder.stems(KEYRING) if len(stem) == 8 and stem.isascii() and stem.isdigit()]
     keyring: Keyring | None = None
     for number in range(1, len(names) + 1):
         content = folder.read(version_file(number))

@@ -56,6 +56,8 @@ class Log:
     """Bytes of the file that are good: from there on it may be extended. Beyond `end` lies a write not yet whole."""
     appendable: bool = True
     """False where the end is damaged, or the file was put back: a device never writes there again."""
+    settled: bool = False
+    """Whether a former log of this device ends here for everybody; not known before a synchronisation."""
 
     @property
     def head(self) -> Head:
@@ -244,11 +246,23 @@ class Logbook:
         return max((log.counter for log in self.logs.values() if log.stream.owner.id == self._device), default=0)
 
     def _news_for(self, log: Log) -> tuple[Head, ...]:
-        """Return the heads of the other logs that moved since this log's last record."""
+        """Return the heads of the other logs that moved since this log's last record.
+
+        Former logs of this device are left out until it is settled where they end: what may be written again and cut
+        off would be missed by others for ever.
+        """
         return tuple(
             other.head
             for stream_id, other in self.logs.items()
-            if other is not log and other.end.records > log.named.get(stream_id, 0)
+            if other is not log
+            and other.end.records > log.named.get(stream_id, 0)
+            and (other.settled or not self._is_former(other))
+        )
+
+    def _is_former(self, log: Log) -> bool:
+        """Return whether this device wrote a log under an earlier key or epoch."""
+        return log.stream.owner.id == self._device and not (
+            self.is_own(log) and log.stream.epoch == self.keychain.keyring.public.epoch
         )
 
     # ── new keys ────────────────────────────────────────────────────────────────────────────────────
@@ -274,9 +288,9 @@ class Logbook:
         `remote_ends` says what the remote has of each log. Operations keep their ids and first stamps; what is left to
         do is `cut_outlived`. Returns the number of operations.
         """
-        count, epoch = 0, self.keychain.keyring.public.epoch
+        count = 0
         for stream_id, log in list(self.logs.items()):
-            if log.stream.owner.id != self._device or (log.stream.epoch == epoch and self.is_own(log)):
+            if not self._is_former(log):
                 continue
             there = remote_ends.get(stream_id, start_of(log.stream.preamble))
             if not there.records:
@@ -304,6 +318,11 @@ class Logbook:
         if batches:
             self.write(batches, random)
         self._cut(log, common)
+
+    def settle_former(self) -> None:
+        """Note that this device's former logs now end where they do for everybody."""
+        for log in self.logs.values():
+            log.settled = self._is_former(log)
 
     def cut_outlived(self) -> None:
         """Leave of the old logs that were written again what the remote has of them."""

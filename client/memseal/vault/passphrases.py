@@ -74,7 +74,7 @@ def _put(device: Device, made: "_Made", address: str) -> bool:
 
 
 def _adopt(opened: Opened, versions: Sequence[KeyringVersion], keys: KeySet, vault_key: VaultKey, new: Stretch) -> None:
-    """Go over to new keys that the keyring lists: keyring first, then the device file, then what must be written anew."""
+    """Go over to new keys that the keyring lists: keyring, then device file, then what must be written anew."""
     folder, device, keyring = opened.folder, opened.device, opened.keychain.keyring
     for version in versions:
         keyring = keyring.followed_by(version)
@@ -181,7 +181,7 @@ def _new_version(opened: Opened, new: Stretch, ends: Mapping[bytes, End]) -> _Ma
 
 
 def _proven_slot(opened: Opened, new: Stretch) -> Slot | None:
-    """Return the kit slot, if another device changed the passphrase and the new one opens it; None for a change of ours."""
+    """Return the kit slot, if another device changed the passphrase and `new` opens it; None for our own change."""
     newest = opened.keychain.keyring.newest
     entry = newest.public.entry_of(opened.device.signing_public)
     if entry is None or entry.since >= newest.public.passphrase_since:

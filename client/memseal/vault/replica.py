@@ -152,6 +152,7 @@ class VaultReplica:
                 furthest[stream_id] = max(ends, key=lambda end: end.length)
         logbook.reemit(furthest, secrets.token_bytes(4))
         cut_outlived(self._opened)
+        logbook.settle_former()
 
 
 def use_keychain(opened: Opened, chain: Keychain) -> None:

@@ -61,7 +61,10 @@ def search(
 
 def _ready(view: View, vector: ArrayLike) -> NDArray[np.float32] | None:
     """Return the caller's query vector at unit length; raises `VectorInvalid`."""
-    ready = np.asarray(vector, np.float32)
+    try:
+        ready = np.asarray(vector, np.float32)
+    except (TypeError, ValueError):
+        raise VectorInvalid("a query vector is numbers, shape (d,)") from None
     norm = float(np.linalg.norm(ready)) if ready.ndim == 1 else 0.0
     if not np.isfinite(norm) or norm == 0.0:
         raise VectorInvalid("a query vector has shape (d,), finite values and a length")

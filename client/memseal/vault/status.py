@@ -11,7 +11,7 @@ from memseal.vault.opening import Opened
 
 @dataclass(frozen=True)
 class DeviceStatus:
-    """One device: id (32 hex digits), name, whether it is this one, whether it still sits behind an older passphrase."""
+    """One device: id (32 hex digits), name, whether it is this one, whether it sits behind an older passphrase."""
 
     id: str
     name: str
@@ -23,7 +23,7 @@ class DeviceStatus:
 class Status:
     """A vault at one moment; numbers are counts of memories unless their names say otherwise.
 
-    `unsent_bytes` is what the server of the last synchronisation does not have yet: by `server`, empty where there is none.
+    `unsent_bytes` is what `server`, the one last synchronised with (empty: none yet), does not have of this device.
     """
 
     path: str

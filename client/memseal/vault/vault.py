@@ -98,8 +98,8 @@ class Vault:
     ) -> Self:
         """Open a vault, for writing unless `read_only`.
 
-        Raises `VaultMissing`, `PassphraseWrong`, `VaultBusy` (open for writing elsewhere), `LocalRollback`, `DeviceEnded`,
-        `DeviceFileDamaged` or `FormatError`. Damage to single records does not raise: `status().findings` lists it.
+        Raises `VaultMissing`, `PassphraseWrong`, `VaultBusy` (open for writing elsewhere), `LocalRollback`,
+        `DeviceEnded`, `DeviceFileDamaged` or `FormatError`. Damage to single records does not raise: `status().findings` lists it.
         """
         return cls._open(VaultFolder(_path(path), OsDisk()), stretcher(passphrase), read_only, embedder)
 
@@ -129,7 +129,7 @@ class Vault:
         """Make this device one of a vault's devices, by its emergency kit and passphrase, and fetch the memories.
 
         `remote` is the server's address; the kit names it where it is known. Raises `KitMalformed`, `KitOrPassphrase`,
-        `VaultExists`, `RemoteUnreachable`, `RemoteRefused`, `FolderKeys`, …; until it has joined, nothing is left behind.
+        `VaultExists`, `RemoteUnreachable`, `RemoteRefused` or `FolderKeys`; until it has joined, nothing is left.
         """
         folder = joining.join(_path(path), OsDisk(), kit, passphrase, remote, device_name or platform.node())
         vault = cls.open(folder.path, passphrase, embedder=embedder)
@@ -416,8 +416,8 @@ class Vault:
         """Change the passphrase: new keys for this device, a new emergency kit, a new epoch.
 
         Where the passphrase was changed on another device, `new` is that one, and this device takes it on. A vault that
-        lives on a server needs it for this (`remote`, or the one it was last synchronised with). Raises `PassphraseWrong`,
-        `PassphraseEmpty`, `RemoteUnreachable`; then nothing has changed.
+        lives on a server needs it for this (`remote`, or the one it was last synchronised with). Raises
+        `PassphraseWrong`, `PassphraseEmpty` or `RemoteUnreachable`; then nothing has changed.
         """
         with self._writing() as opened:
             passphrases.change(opened, stretcher(old), stretcher(new), new, remote)

@@ -5,6 +5,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from filelock import FileLock
@@ -118,17 +119,23 @@ class SqliteStore:
 
 
 def _open_folder(folder: Path) -> tuple[LargeFiles, list[sqlite3.Connection]]:
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    for path in made:
+        make_names_durable(path.parent)
     # One process at a time makes the schema and sweeps; afterwards they need no lock but the database's own.
-    with FileLock(folder / "start.lock", mode=FILE_MODE):
+    with FileLock(folder / "start.lock", mode=FILE_MODE), ExitStack() as unfinished:
         path = folder / "objects.db"
         # SQLite gives its other files the mode of this one.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE))
         connections = [_connect(path) for _ in range(1 + _READERS)]
+        for connection in connections:
+            unfinished.callback(connection.close)
         _make_schema(connections[0])
         make_names_durable(folder)
         files = LargeFiles(folder / "large", lambda: _select_files(connections[0]))
         make_names_durable(folder)
+        unfinished.pop_all()
     return files, connections
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 
-import typer
+from memseal.surfaces.cli import exits
 
 PASSPHRASE = "MEMSEAL_PASSPHRASE"  # noqa: S105  the name of a variable
 NEW_PASSPHRASE = "MEMSEAL_NEW_PASSPHRASE"  # noqa: S105
@@ -47,7 +47,7 @@ def _chosen(descriptor: int | None, prompt: str, variable: str, option: str) -> 
         if first == _ask("The same again: ", "the new passphrase", variable, option):
             return first
         sys.stderr.write("These two are not the same.\n")
-    raise typer.BadParameter("the two passphrases differed each time: nothing was changed, try again")
+    raise exits.WrongUsage("the two passphrases differed each time: nothing was changed, try again")
 
 
 def _given(descriptor: int | None, variable: str) -> str | None:
@@ -64,10 +64,10 @@ def _first_line(descriptor: int) -> bytes:
         while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
             line += byte
             if len(line) > _MOST_BYTES:
-                raise typer.BadParameter(f"descriptor {descriptor} gives no end of line: give it the one line")
+                raise exits.WrongUsage(f"descriptor {descriptor} gives no end of line: give it the one line")
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise typer.BadParameter(f"descriptor {descriptor} cannot be read ({reason}): open it for reading") from None
+        raise exits.WrongUsage(f"descriptor {descriptor} cannot be read ({reason}): open it for reading") from None
     return bytes(line).removesuffix(b"\r")
 
 
@@ -76,11 +76,11 @@ def _checked(raw: bytes, where: str) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         # Without the error itself, which holds the bytes.
-        raise typer.BadParameter(f"what {where} gives is not UTF-8: encode it so") from None
+        raise exits.WrongUsage(f"what {where} gives is not UTF-8: encode it so") from None
 
 
 def _ask(prompt: str, what: str, variable: str, option: str) -> str:
-    missing = typer.BadParameter(f"there is no terminal to ask for {what}: set {variable}, or use {option}")
+    missing = exits.WrongUsage(f"there is no terminal to ask for {what}: set {variable}, or use {option}")
     if not sys.stderr.isatty() and not sys.stdin.isatty():
         raise missing
     with warnings.catch_warnings():

@@ -7,6 +7,7 @@ from typing import Any
 
 from memseal.errors import Finding
 from memseal.memory.memory import Memory
+from memseal.surfaces.importers import EXPORT_MARK, EXPORT_VERSION
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
@@ -47,10 +48,8 @@ def _of_hit(hit: Hit) -> Document:
 
 
 def of_export(memory: Memory) -> Document:
-    """Return a memory as a line that `import` reads; what is not active says so, and what it belongs to."""
-    document = of_memory(memory)
-    if memory.state == 0:
-        del document["state"]
+    """Return a memory as a line that `import` reads; links and reason only where it has them."""
+    document = {EXPORT_MARK: EXPORT_VERSION, **of_memory(memory)}
     for name in ("reason", "supersedes", "superseded_by"):
         if document[name] is None:
             del document[name]

@@ -37,6 +37,14 @@ EXPLAINED: Final = (
 """Every exit code with its meaning."""
 
 
+class WrongUsage(Exception):
+    """A command was called in a way that cannot work; the message says what to do instead."""
+
+
+class Interrupted(Exception):
+    """A command was broken off at a place of its own choice; the message says how to go on."""
+
+
 def code_of(error: MemsealError) -> int:
     """Return the exit code of an error's branch."""
     return next((code for branch, code, _ in _BRANCHES if isinstance(error, branch)), INTERNAL)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 
 from memseal.index.filters import STATES
 from memseal.memory.memory import KINDS
-from memseal.surfaces.cli import asking
+from memseal.surfaces.cli import asking, exits
 from memseal.vault.vault import EmbedderChoice, Vault
 
 MODEL: Final = "MEMSEAL_MODEL"
@@ -22,6 +22,14 @@ MODEL: Final = "MEMSEAL_MODEL"
 def default_vault() -> Path:
     """Return where a person's vault lies if they do not say."""
     return platformdirs.user_data_path("memseal", appauthor=False) / "default.vault"
+
+
+def _text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # what was no UTF-8 on the command line reaches Python as lone surrogates
+        raise typer.BadParameter("give it in UTF-8") from None
+    return value
 
 
 def _kind(value: str) -> str:
@@ -60,9 +68,11 @@ PassphraseFd = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document, texts verbatim.")]
 Kind = Annotated[str | None, typer.Option(parser=_kind, metavar="KIND", help=f"One of {', '.join(KINDS)}.")]
 State = Annotated[str, typer.Option(parser=_state, metavar="STATE", help=f"One of {', '.join(STATES)}.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Repeat for several.")]
-Author = Annotated[str | None, typer.Option(metavar="NAME", help="Who said or wrote it.")]
-Thread = Annotated[str | None, typer.Option(metavar="NAME", help="The conversation or document it belongs to.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", parser=_text, metavar="TAG", help="Repeat for several.")]
+Author = Annotated[str | None, typer.Option(parser=_text, metavar="NAME", help="Who said or wrote it.")]
+Thread = Annotated[
+    str | None, typer.Option(parser=_text, metavar="NAME", help="The conversation or document it belongs to.")
+]
 Position = Annotated[int | None, typer.Option(metavar="N", help="Its place within the thread.")]
 At = Annotated[
     datetime | None,
@@ -70,7 +80,7 @@ At = Annotated[
 ]
 Since = Annotated[datetime | None, typer.Option(parser=_moment, metavar="TIME", help="From this time on, ISO 8601.")]
 Until = Annotated[datetime | None, typer.Option(parser=_moment, metavar="TIME", help="Before this time, ISO 8601.")]
-Source = Annotated[str | None, typer.Option(metavar="NAME", help="Where it came from.")]
+Source = Annotated[str | None, typer.Option(parser=_text, metavar="NAME", help="Where it came from.")]
 Content = Annotated[str, typer.Argument(metavar="TEXT", help="The memory, or - to read it from standard input.")]
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, 32 hex digits.")]
 
@@ -82,7 +92,7 @@ def content_of(text: str) -> str:
     try:
         return sys.stdin.read().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise typer.BadParameter("standard input is not UTF-8: encode it so") from None
+        raise exits.WrongUsage("standard input is not UTF-8: encode it so") from None
 
 
 def filters(**given: Any) -> dict[str, Any]:
@@ -94,13 +104,15 @@ def embedder_choice() -> EmbedderChoice:
     """Return what the environment says of the model: it can be switched off, and words alone then count."""
     chosen = os.environ.get(MODEL, "")
     if chosen not in ("", "default", "none"):
-        raise typer.BadParameter(f"{MODEL} is `default` or `none`")
+        raise exits.WrongUsage(f"{MODEL} is `default` or `none`")
     return None if chosen == "none" else "default"
 
 
 @contextmanager
-def open_vault(path: Path | None, descriptor: int | None, *, read_only: bool = False) -> Iterator[Vault]:
+def open_vault(path: Path | None, descriptor: int | None, *, read_only: bool = False) -> Generator[Vault]:
     """Open the vault that the options name, and close it afterwards."""
     embedder = embedder_choice()
-    with Vault.open(path or default_vault(), asking.passphrase(descriptor), read_only=read_only, embedder=embedder) as vault:
+    with Vault.open(
+        path or default_vault(), asking.passphrase(descriptor), read_only=read_only, embedder=embedder
+    ) as vault:
         yield vault

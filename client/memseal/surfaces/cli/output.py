@@ -40,14 +40,15 @@ def _console(stream: TextIO) -> Console:
     )
 
 
-def write_lines(console: Console, text: Text, indent: int = 0) -> None:
-    """Print a paragraph: wrapped with a hanging indent on a terminal, one line for other programs."""
-    margin = " " * indent
-    if not console.is_terminal:
-        console.print(Text(margin) + text, soft_wrap=True)
-        return
-    for line in text.wrap(console, max(20, console.width - indent)):
-        console.print(Text(margin) + line, soft_wrap=True)
+def write_lines(console: Console, text: Text, indent: int = 0, mark: Text | None = None) -> None:
+    """Print a paragraph: wrapped with a hanging indent on a terminal, one line for other programs.
+
+    `mark` is what the first line has in its indent; it is as wide.
+    """
+    margin = Text(" " * indent)
+    lines = text.wrap(console, max(20, console.width - indent)) if console.is_terminal else [text]
+    for number, line in enumerate(lines):
+        console.print((mark if mark and not number else margin) + line, soft_wrap=True)
 
 
 def advise(sentence: str) -> None:
@@ -81,5 +82,7 @@ def write_error(code: str, message: str, *, as_json: bool) -> None:
     if as_json:
         sys.stderr.write(json_text({"error": {"code": code, "message": message}}) + "\n")
         return
-    text = Text("memseal: ", "bold red").append(visible(message), "default not bold").append(f" ({code})", "dim not bold")
+    text = (
+        Text("memseal: ", "bold red").append(visible(message), "default not bold").append(f" ({code})", "dim not bold")
+    )
     write_lines(notes(), text)

@@ -32,14 +32,7 @@ def show_list(console: Console, memories: Iterable[Memory]) -> None:
 
 
 def _show_entry(console: Console, mark: str, memory: Memory, reasons: str | None) -> None:
-    first = Text(mark, "bold cyan")
-    if console.is_terminal:
-        lines = Text(visible(memory.content)).wrap(console, max(20, console.width - _INDENT))
-        console.print(first + lines[0], soft_wrap=True)
-        for line in lines[1:]:
-            console.print(Text(" " * _INDENT) + line, soft_wrap=True)
-    else:
-        console.print(first + Text(visible(memory.content)), soft_wrap=True)
+    write_lines(console, Text(visible(memory.content)), _INDENT, Text(mark, "bold cyan"))
     write_lines(console, Text(_origin_line(memory), "dim"), _INDENT)
     if reasons is not None:
         write_lines(console, Text(reasons, "green"), _INDENT)
@@ -110,7 +103,9 @@ def show_rows(console: Console, rows: Iterable[tuple[str, str | None]]) -> None:
 def show_findings(console: Console, findings: Iterable[Finding]) -> None:
     """Print findings: code, place, and what to do."""
     for finding in findings:
-        line = Text("! ", "bold yellow").append(visible(finding.code), "bold").append(f"  {visible(finding.where)}", "dim")
+        line = (
+            Text("! ", "bold yellow").append(visible(finding.code), "bold").append(f"  {visible(finding.where)}", "dim")
+        )
         write_lines(console, line)
         write_lines(console, Text(visible(finding.detail)), _INDENT)
 
@@ -126,14 +121,18 @@ def show_status(console: Console, status: Status) -> None:
         ("memories", f"{status.active} active, {status.superseded} superseded, {status.retracted} retracted"),
         ("model", model),
         ("keys", f"epoch {status.epoch}, keyring version {status.keyring_version}"),
-        ("server", f"{status.server} ({_unsent(status.unsent_bytes)})" if status.server else "none: `memseal sync ADDRESS`"),
+        (
+            "server",
+            f"{status.server} ({_unsent(status.unsent_bytes)})" if status.server else "none: `memseal sync ADDRESS`",
+        ),
     ]
     show_rows(console, rows)
     for device in status.devices:
         notes = ["this device"] if device.this_device else []
         if device.old_passphrase:
             notes.append("still behind the old passphrase")
-        show_rows(console, [("device", f"{device.name or device.id}{f' ({", ".join(notes)})' if notes else ''}")])
+        remark = f" ({', '.join(notes)})" if notes else ""
+        show_rows(console, [("device", (device.name or device.id) + remark)])
     show_findings(console, status.findings)
 
 
@@ -154,9 +153,10 @@ def show_kit(console: Console, kit: str) -> None:
     lines = ["-".join(groups[start : start + _KIT_GROUPS]) for start in range(0, len(groups), _KIT_GROUPS)]
     text = Text.assemble(
         ("-\n".join(lines), "bold"),
-        "\n\nWith this kit and the passphrase, a new device joins this vault: `memseal join`."
-        "\nPrint it or write it down, and keep it away from your devices. It is a secret.\n\n",
-        ("If you lose both the passphrase and this kit, nobody can recover the memories.", "bold yellow"),
+        "\n\nWith this kit and the passphrase, a new device joins this vault."
+        "\nPrint it or write it down, and keep it away from your devices:"
+        "\nit is a secret.\n\n",
+        ("If you lose both the passphrase and this kit,\nnobody can recover the memories.", "bold yellow"),
     )
     width = min(console.width, max(_KIT_WIDTH, max(map(len, lines)) + 6))
     console.print(Panel(text, title="emergency kit", border_style="yellow", padding=(1, 2), width=width))

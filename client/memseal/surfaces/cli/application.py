@@ -1,0 +1,129 @@
+"""All commands, and what happens to their errors."""
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import memseal
+from memseal.errors import DiskError, MemsealError
+from memseal.surfaces.cli import exits, files, keys, memories, story, upkeep
+from memseal.surfaces.cli.output import use_utf8, write_error
+
+_PROGRAM = "memseal"
+_ABOUT = """Memories for AI apps, sealed on this device and synchronised through a server that cannot read them.
+
+The passphrase comes from --passphrase-fd, from MEMSEAL_PASSPHRASE, or from a hidden prompt; never from an argument.
+MEMSEAL_VAULT names the vault, MEMSEAL_MODEL=none switches the embedding model off, NO_COLOR the colours."""
+_EXITS = "\n".join(("Exit codes:", *(f"{code:>4}  {meaning}" for code, meaning in exits.EXPLAINED)))
+_COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
+    "Memories": (
+        ("remember", memories.remember),
+        ("recall", memories.recall),
+        ("list", memories.list_memories),
+        ("show", memories.show),
+        ("supersede", memories.supersede),
+        ("retract", memories.retract),
+        ("restore", memories.restore),
+        ("import", files.import_file),
+        ("export", files.export_file),
+    ),
+    "The vault and its devices": (
+        ("init", keys.init),
+        ("join", keys.join),
+        ("sync", upkeep.sync),
+        ("kit", keys.kit),
+        ("passwd", keys.passwd),
+        ("status", upkeep.status),
+        ("verify", upkeep.verify),
+        ("reindex", upkeep.reindex),
+    ),
+    "To begin with": (("demo", story.demo),),
+}
+
+
+def _application() -> typer.Typer:
+    made = typer.Typer(
+        name=_PROGRAM,
+        help=_ABOUT,
+        epilog=_EXITS,
+        # Locals hold passphrases and memories; no traceback may show them.
+        pretty_exceptions_enable=False,
+        pretty_exceptions_show_locals=False,
+    )
+    made.callback()(_program)
+    for panel, commands in _COMMANDS.items():
+        for name, command in commands:
+            made.command(name, rich_help_panel=panel)(command)
+    return made
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"{_PROGRAM} {memseal.__version__}\n")
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+application = _application()
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; errors become one line on standard error, or one JSON object."""
+    use_utf8()
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    as_json = "--json" in options
+    try:
+        code = application_command(list(arguments) or ["--help"])
+    except typer.TyperException as error:
+        return _wrong_usage(error.format_message(), as_json=as_json)
+    except exits.WrongUsage as error:
+        return _wrong_usage(str(error), as_json=as_json)
+    except MemsealError as error:
+        write_error(error.code, str(error), as_json=as_json)
+        return exits.code_of(error)
+    except (exits.Interrupted, typer.Abort) as error:
+        return _interrupted(str(error), as_json=as_json)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        write_error(
+            DiskError.code, f"the system refused ({reason}): check path, permissions and space", as_json=as_json
+        )
+        return exits.code_of(DiskError())
+    except Exception as error:  # noqa: BLE001  the last place that can keep its text, which may hold a memory, off the screen
+        write_error("internal", _place(error), as_json=as_json)
+        return exits.INTERNAL
+    return _interrupted("", as_json=as_json) if code == exits.INTERRUPTED else code
+
+
+def _wrong_usage(message: str, *, as_json: bool) -> int:
+    write_error("usage", message, as_json=as_json)
+    return exits.USAGE
+
+
+def _interrupted(message: str, *, as_json: bool) -> int:
+    write_error("interrupted", message or "interrupted: what was acknowledged is stored", as_json=as_json)
+    return exits.INTERRUPTED
+
+
+def application_command(arguments: list[str]) -> int:
+    """Run the command that the arguments name; its errors come out as they are."""
+    outcome = typer.main.get_command(application).main(arguments, prog_name=_PROGRAM, standalone_mode=False)
+    return outcome if isinstance(outcome, int) else exits.DONE
+
+
+def _place(error: Exception) -> str:
+    """Return where an error that nobody expected arose; its own words may hold anything."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno}"
+    return f"an error inside memseal: please report {type(error).__name__} at {place}, version {memseal.__version__}"

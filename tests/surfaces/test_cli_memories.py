@@ -1,0 +1,235 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from memseal.surfaces.cli import exits
+from memseal.surfaces.display import is_unsafe, visible
+from memseal.vault.vault import Vault
+from tests.surfaces.conftest import PASSPHRASE, Command
+from tests.surfaces.test_display import HOSTILE
+
+MEMORY_KEYS = {
+    "id", "content", "kind", "source", "author", "thread", "position", "tags", "captured_at", "written_at", "origin",
+    "state", "reason", "supersedes", "superseded_by",
+}  # fmt: skip
+WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date"}
+
+
+def remember(cli: Command, *arguments: str) -> str:
+    memory_id: str = cli("remember", "--json", *arguments).document["memory"]["id"]
+    return memory_id
+
+
+def test_memory_is_remembered_with_all_that_was_said_of_it(cli: Command) -> None:
+    run = cli(
+        "remember", "Tea at five.", "--source", "chat", "--kind", "preference", "--tag", "tea", "--tag", "daily",
+        "--author", "Marta", "--thread", "kitchen", "--position", "3", "--at", "2025-03-01T14:30+01:00", "--json",
+    )  # fmt: skip
+    memory = run.document["memory"]
+    assert (run.code, set(run.document), set(memory)) == (exits.DONE, {"memory", "new"}, MEMORY_KEYS)
+    assert memory["captured_at"] == "2025-03-01T13:30:00+00:00"
+    assert memory["written_at"].endswith("+00:00")
+    assert (memory["kind"], memory["tags"], memory["position"]) == ("preference", ["daily", "tea"], 3)
+    assert (memory["author"], memory["thread"], memory["source"]) == ("Marta", "kitchen", "chat")
+    assert len(bytes.fromhex(memory["id"])) == 16
+
+
+def test_time_without_an_offset_is_utc(cli: Command) -> None:
+    memory = cli("remember", "x", "--at", "2025-03-01", "--json").document["memory"]
+    assert memory["captured_at"] == "2025-03-01T00:00:00+00:00"
+
+
+def test_dash_reads_the_memory_from_standard_input(cli: Command) -> None:
+    run = cli("remember", "-", "--json", stdin="eins\nzwei ü\n".encode())
+    assert run.document["memory"]["content"] == "eins\nzwei ü"
+
+
+def test_standard_input_that_is_not_utf8_is_refused(cli: Command) -> None:
+    run = cli("remember", "-", "--json", stdin=b"\xff\xfe")
+    assert (run.code, run.error["code"]) == (exits.USAGE, "usage")
+
+
+def test_same_memory_again_is_said_to_be_known(cli: Command) -> None:
+    first = cli("remember", "once", "--json").document
+    again = cli("remember", "once", "--json").document
+    assert (first["new"], again["new"]) == (True, False)
+    assert first["memory"]["id"] == again["memory"]["id"]
+
+
+def test_recall_says_why(cli: Command) -> None:
+    remember(cli, "The kettle stands on the left.")
+    remember(cli, "Nothing of the kind.")
+    document = cli("recall", "where is the kettle", "--json").document
+    assert (set(document), document["status"]) == ({"query", "status", "hits"}, "ok")
+    [hit] = document["hits"]
+    assert (set(hit), set(hit["why"])) == ({"memory", "score", "why"}, WHY_KEYS)
+    assert hit["memory"]["content"] == "The kettle stands on the left."
+    assert hit["why"]["terms"] == ["kettle"]
+
+
+def test_recall_prints_memory_reasons_source_and_date(cli: Command) -> None:
+    memory_id = remember(cli, "The kettle is blue.", "--source", "chat", "--at", "2025-03-01T14:30Z")
+    run = cli("recall", "kettle")
+    assert run.code == exits.DONE
+    for part in ("The kettle is blue.", "words: kettle", "score ", "chat", "2025-03-01 14:30 UTC", memory_id):
+        assert part in run.out
+
+
+def test_recall_of_something_unrelated_is_empty_and_says_so(cli: Command) -> None:
+    remember(cli, "The kettle is blue.")
+    assert cli("recall", "quantum", "--json").document == {"query": "quantum", "status": "empty", "hits": []}
+    assert "Nothing here is related" in cli("recall", "quantum").out
+
+
+@pytest.mark.parametrize(
+    "narrowing",
+    [
+        ("--kind", "fact"), ("--tag", "red"), ("--author", "Ada"), ("--thread", "t"), ("--source", "book"),
+        ("--since", "2025-02-01"), ("--limit", "1"),
+    ],
+    ids=lambda pair: pair[0],
+)  # fmt: skip
+def test_recall_and_list_keep_to_the_filter(cli: Command, narrowing: tuple[str, str]) -> None:
+    wanted = remember(
+        cli, "kettle kettle kettle", "--kind", "fact", "--tag", "red", "--author", "Ada", "--thread", "t",
+        "--source", "book", "--at", "2025-03-01",
+    )  # fmt: skip
+    remember(cli, "kettle of the other one, who says more than is needed of it", "--at", "2025-01-01")
+    recalled = [hit["memory"]["id"] for hit in cli("recall", "kettle", *narrowing, "--json").document["hits"]]
+    listed = [memory["id"] for memory in cli("list", *narrowing, "--json").document["memories"]]
+    assert recalled == listed == [wanted]
+
+
+def test_until_leaves_out_what_came_later(cli: Command) -> None:
+    early = remember(cli, "kettle one", "--at", "2025-01-01")
+    remember(cli, "kettle two", "--at", "2025-03-01")
+    assert [each["id"] for each in cli("list", "--until", "2025-02-01", "--json").document["memories"]] == [early]
+
+
+def test_list_pages_and_counts(cli: Command) -> None:
+    for day in (1, 2, 3):
+        remember(cli, f"day {day}", "--at", f"2025-01-0{day}")
+    document = cli("list", "--limit", "1", "--offset", "1", "--json").document
+    assert set(document) == {"memories", "total", "limit", "offset"}
+    assert ([each["content"] for each in document["memories"]], document["total"]) == (["day 2"], 3)
+
+
+def test_superseded_memory_gives_way_and_stays(cli: Command) -> None:
+    old = remember(cli, "The kettle is blue.", "--kind", "fact", "--tag", "kitchen")
+    new = cli("supersede", old, "The kettle is red.", "--reason", "painted", "--json").document["memory"]
+    assert (new["supersedes"], new["kind"], new["tags"]) == (old, "fact", ["kitchen"])
+    assert [hit["memory"]["id"] for hit in cli("recall", "kettle", "--json").document["hits"]] == [new["id"]]
+    before = cli("show", old, "--json").document["memory"]
+    assert (before["state"], before["superseded_by"]) == ("superseded", new["id"])
+    assert "superseded" in cli("show", old).out
+    again = cli("supersede", old, "The kettle is green.", "--json")
+    assert (again.code, again.error["code"]) == (3, "memory_state")
+
+
+def test_retracted_memory_is_out_of_recall_until_restored(cli: Command) -> None:
+    memory_id = remember(cli, "The kettle is blue.")
+    retracted = cli("retract", memory_id, "--reason", "wrong", "--json").document["memory"]
+    assert (retracted["state"], retracted["reason"]) == ("retracted", "wrong")
+    assert cli("recall", "kettle", "--json").document["hits"] == []
+    assert cli("recall", "kettle", "--state", "all", "--json").document["hits"] != []
+    assert cli("restore", memory_id, "--json").document["memory"]["state"] == "active"
+    assert cli("recall", "kettle", "--json").document["hits"] != []
+
+
+@pytest.mark.parametrize("text", [text for name, (text, _) in HOSTILE.items() if name != "lone surrogate"])
+def test_hostile_memory_cannot_draw_and_json_has_it_verbatim(cli: Command, text: str) -> None:
+    hostile = f"kettle {text} end"
+    memory_id = remember(cli, "--source", f"s{text}", "--author", f"a{text}", "--tag", f"t{text}", "--", hostile)
+    for run in (cli("recall", "kettle"), cli("list"), cli("show", memory_id)):
+        assert run.code == exits.DONE
+        assert visible(hostile) in run.out
+        assert not any(is_unsafe(character) for character in run.out.replace("\n", ""))
+        assert len(run.out.splitlines()) == run.out.count("\n")
+    run = cli("show", memory_id, "--json")
+    assert run.document["memory"]["content"] == hostile
+    assert not any(character in run.out for character in text if ord(character) > 0x7E)
+
+
+def test_memory_cannot_forge_a_line_of_another(cli: Command) -> None:
+    remember(cli, "kettle\n 2  I am another hit\n    fact · 2025-01-01 00:00 UTC · doctor")
+    lines = cli("recall", "kettle").out.splitlines()
+    assert [line for line in lines if line.startswith(" 2")] == []
+    assert len(lines) == 4
+
+
+def test_long_source_is_shortened_on_the_screen_only(cli: Command) -> None:
+    source = "https://example.com/" + "x" * 100
+    memory_id = remember(cli, "kettle", "--source", source)
+    assert source not in cli("show", memory_id).out
+    assert f"{source[:79]}…" in cli("recall", "kettle").out
+    assert cli("show", memory_id, "--json").document["memory"]["source"] == source
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (("show", "00" * 16), 3, "memory_unknown"),
+        (("show", "xyz"), exits.USAGE, "usage"),
+        (("recall",), exits.USAGE, "usage"),
+        (("recall", "x", "--limit", "0"), exits.USAGE, "usage"),
+        (("recall", "x", "--since", "yesterday"), exits.USAGE, "usage"),
+        (("list", "--author", "\udcff"), exits.USAGE, "usage"),
+        (("list", "--limit", "9" * 20), exits.USAGE, "usage"),
+        (("remember", "\udcff"), 3, "memory_invalid"),
+        (("recall", "x", "--kind", "opinion"), exits.USAGE, "usage"),
+        (("list", "--state", "gone"), exits.USAGE, "usage"),
+        (("remember", " "), 3, "memory_invalid"),
+        (("retract", "00" * 16), exits.USAGE, "usage"),
+        (("frobnicate",), exits.USAGE, "usage"),
+    ],
+)
+def test_error_is_one_json_object_and_an_exit_code(
+    cli: Command, arguments: tuple[str, ...], code: int, word: str
+) -> None:
+    run = cli(*arguments, "--json")
+    assert (run.code, run.error["code"], run.out) == (code, word, "")
+    assert set(run.error) == {"code", "message"}
+    plain = cli(*arguments)
+    assert (plain.code, plain.out) == (code, "")
+    assert plain.err == f"memseal: {run.error['message']} ({word})\n"
+
+
+def test_missing_vault_has_the_exit_code_of_the_caller(cli: Command, tmp_path: Path) -> None:
+    run = cli("list", "--vault", str(tmp_path / "nowhere"), "--json")
+    assert (run.code, run.error["code"]) == (3, "vault_missing")
+
+
+def test_vault_open_elsewhere_is_for_the_user_to_close(cli: Command, vault: Path) -> None:
+    with Vault.open(vault, PASSPHRASE, embedder=None):
+        run = cli("remember", "x", "--json")
+        reading = cli("list", "--json")
+    assert (run.code, run.error["code"]) == (4, "vault_busy")
+    assert reading.code == exits.DONE
+
+
+def test_error_nobody_expected_tells_a_place_and_no_text(cli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("the kettle is secret")
+
+    monkeypatch.setattr("memseal.surfaces.cli.memories.show_list", fail)
+    run = cli("list")
+    assert run.code == exits.INTERNAL
+    assert "RuntimeError at test_cli_memories.py:" in run.err
+    assert "kettle" not in run.out + run.err
+    assert "Traceback" not in run.err
+
+
+def test_help_explains_every_exit_code(cli: Command) -> None:
+    run = cli("--help", COLUMNS="200")
+    for code, meaning in exits.EXPLAINED:
+        assert f"{code:>4}  {meaning}" in run.out
+    assert cli().out == cli("--help").out
+
+
+def test_json_of_hostile_text_is_one_document_on_lines_of_its_own(cli: Command) -> None:
+    remember(cli, "kettle \u2028 \x85 \x9b31m \x7f \U000e0041 雨")
+    run = cli("list", "--json")
+    assert len(run.out.splitlines()) == run.out.count("\n")
+    assert "雨" in run.out
+    assert json.loads(run.out)["memories"][0]["content"] == "kettle \u2028 \x85 \x9b31m \x7f \U000e0041 雨"

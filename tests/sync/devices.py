@@ -1,0 +1,80 @@
+"""Devices that share a vault and a remote in memory."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memseal.format.derivation import kit_request_key
+from memseal.format.kit import parse_kit
+from memseal.format.primitives import public_signing_key
+from memseal.vault import passphrases
+from memseal.vault.joining import _join
+from memseal.vault.syncing import SyncReport
+from memseal.vault.vault import Vault
+from tests.sync.memory_remote import ADDRESS, MemoryRemote, MemoryTransport
+from tests.vault.crash_disk import CrashDisk
+from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
+
+
+@dataclass
+class Device:
+    """A device: its disk, and its vault, which is open; `folder` is real, for the lock alone."""
+
+    folder: Path
+    disk: CrashDisk
+    passphrase: str = PASSPHRASE
+    vault: Vault = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.vault = open_vault(self.folder, self.disk, self.passphrase)
+
+    def sync(self, *, accept_rollback: bool = False) -> SyncReport:
+        """Synchronise with the remote in memory."""
+        return self.vault.sync(ADDRESS, accept_rollback=accept_rollback)
+
+    def reopen(self, *, from_cache: bool) -> None:
+        """Close and open again; without the cache, everything is read from the logs."""
+        if from_cache:
+            self.vault._opened.uncached = 1 << 30
+        self.vault.close()
+        if not from_cache:
+            self.disk.remove(self.folder / "cache" / "view.mseal")
+        self.vault = open_vault(self.folder, self.disk, self.passphrase)
+
+    def change_passphrase(self, new: str) -> None:
+        """Change the passphrase, or take on a change made elsewhere."""
+        with self.vault._writing() as opened:
+            passphrases.change(opened, stretch_of(self.passphrase), stretch_of(new), new, None)
+        self.passphrase = new
+
+    def close(self) -> None:
+        """Close the vault, if it is open."""
+        self.vault.close()
+
+
+def restored(backup: CrashDisk, folder: Path, passphrase: str = PASSPHRASE) -> Device:
+    """Return a device that goes on from a copy of a disk; `folder` may have another name than it had there."""
+    folder.mkdir(exist_ok=True)
+    disk = backup.copy()
+    (name,) = disk.names(disk.root)
+    if name != folder.name:
+        disk.rename(disk.root / name, folder)
+    return Device(folder, disk, passphrase)
+
+
+def first_device(path: Path) -> Device:
+    """Make a vault on a device of its own."""
+    path.mkdir(exist_ok=True)
+    disk = CrashDisk(path.parent)
+    new_folder(path, disk)
+    return Device(path, disk)
+
+
+def joined_device(path: Path, remote: MemoryRemote, kit_text: str, passphrase: str = PASSPHRASE) -> Device:
+    """Join from a new device."""
+    path.mkdir(exist_ok=True)
+    disk, kit = CrashDisk(path.parent), parse_kit(kit_text)
+    key = public_signing_key(kit_request_key(kit.secret, kit.vault_id, kit.generation))
+    transport = MemoryTransport(remote, kit.vault_id, key)
+    _join(path, disk, kit, stretch_of(passphrase), transport, path.name)
+    return Device(path, disk, passphrase)
+

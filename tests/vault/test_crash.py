@@ -1,0 +1,340 @@
+"""The machine stops, the disk fails or is full: at every step, nothing acknowledged is lost and nothing half-counts."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from memseal.errors import DiskError, DiskFull, PassphraseWrong
+from memseal.memory.memory import State
+from memseal.store.folder import VaultFolder
+from memseal.vault import opening, passphrases, writing
+from memseal.vault.vault import Vault
+from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, Crash, CrashDisk, LazyDisk, Mishap
+from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of
+
+NEW_PASSPHRASE = "a new passphrase"
+KILLS, FRESH_KILLS = 200, 30
+CHOICES = {"all-lost": ALL_LOST, "all-kept": ALL_KEPT} | {f"seed-{n}": Choice(None, n) for n in range(1, 3)}
+
+States = dict[str, State]
+FIRST: States = {"it began": State.ACTIVE, "it went on": State.ACTIVE, "it was wrong": State.RETRACTED}
+MANY = {f"one of many, the {n}th": State.ACTIVE for n in range(9)}
+
+
+@dataclass(frozen=True)
+class Story:
+    """Something done with an open vault, and what the memories are once it has returned."""
+
+    do: Callable[[Vault], object]
+    after: States
+
+
+def _many(vault: Vault) -> object:
+    items = [{"content": content, "source": "test"} for content in MANY]
+    return vault.remember_many(items, embeddings=[[1.0, n, 0, 0] for n in range(len(items))])
+
+
+def _id_of(vault: Vault, content: str) -> str:
+    return next(memory.id for memory in vault.list(state="all") if memory.content == content)
+
+
+def _change(vault: Vault) -> None:
+    with vault._writing() as opened:
+        passphrases.change(opened, stretch_of(PASSPHRASE), stretch_of(NEW_PASSPHRASE), NEW_PASSPHRASE, None)
+
+
+STORIES = {
+    "remember": Story(lambda vault: vault.remember("a", source="test"), {**FIRST, "a": State.ACTIVE}),
+    "remember_many": Story(_many, {**FIRST, **MANY}),
+    "supersede": Story(
+        lambda vault: vault.supersede(_id_of(vault, "it began"), "it began late", source="test"),
+        {**FIRST, "it began": State.SUPERSEDED, "it began late": State.ACTIVE},
+    ),
+    "retract": Story(
+        lambda vault: vault.retract(_id_of(vault, "it went on"), reason="test"),
+        {**FIRST, "it went on": State.RETRACTED},
+    ),
+    "close": Story(lambda vault: vault.close(), FIRST),
+    "change_passphrase": Story(_change, FIRST),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a few memories fill several records, and any log be worth a cache."""
+    monkeypatch.setattr(writing, "_RECORD_BYTES", 600)
+    monkeypatch.setattr(opening, "_CACHE_WORTH", 1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The vault's path; a real folder for the lock, the files are on the crash disk."""
+    (tmp_path / "a vault").mkdir()
+    return tmp_path / "a vault"
+
+
+@pytest.fixture
+def disk(path: Path) -> CrashDisk:
+    """A disk with a vault that was closed in order."""
+    disk = CrashDisk(path.parent)
+    new_folder(path, disk)
+    with open_vault(path, disk) as vault:
+        for content, state in FIRST.items():
+            memory = vault.remember(content, source="test", embedding=[1, 0, 0, 1])
+            if state is State.RETRACTED:
+                vault.retract(memory.id, reason="test")
+    return disk.after_crash(ALL_LOST)
+
+
+# ── the machine stops ───────────────────────────────────────────────────────────────────────────────
+
+
+def steps_of(disk: CrashDisk, do: Callable[[CrashDisk], object]) -> Iterable[tuple[CrashDisk, bool]]:
+    """Yield the disk as each step of an act leaves it, and after the last one; and whether the act had returned."""
+    step, returned = 0, False
+    while not returned:
+        stopped = disk.copy()
+        stopped.mishap = Mishap(step)
+        try:
+            do(stopped)
+            returned = True
+        except Crash:
+            step += 1
+        yield stopped, returned
+
+
+def _acted(path: Path, story: Story) -> Callable[[CrashDisk], None]:
+    def act(disk: CrashDisk) -> None:
+        vault = open_vault(path, disk)
+        try:
+            story.do(vault)
+        finally:
+            power_off(vault)
+
+    return act
+
+
+def _passphrase_of(path: Path, disk: CrashDisk) -> tuple[str, States]:
+    """Return the only passphrase that opens the vault, and what is seen by who only reads."""
+    good = dict[str, States]()
+    for each in (PASSPHRASE, NEW_PASSPHRASE):
+        with contextlib.suppress(PassphraseWrong), open_vault(path, disk, each, read_only=True) as vault:
+            good[each] = everything(vault)
+    ((passphrase, seen),) = good.items()
+    return passphrase, seen
+
+
+def _is_well(path: Path, disk: CrashDisk, *allowed: States) -> None:
+    """Check what is there, that it can be written to, and that this outlives the next crash."""
+    passphrase, found = _passphrase_of(path, disk)
+    assert found in allowed
+    vault = open_vault(path, disk, passphrase)
+    assert everything(vault) == found
+    vault.remember("written afterwards", source="test")
+    power_off(vault)
+    disk = disk.after_crash(ALL_LOST)
+    with open_vault(path, disk, passphrase) as vault:
+        assert everything(vault) == {**found, "written afterwards": State.ACTIVE}
+    with open_vault(path, disk.after_crash(ALL_LOST), passphrase) as vault:
+        assert everything(vault) == {**found, "written afterwards": State.ACTIVE}
+        assert "local_rollback" not in {finding.code for finding in vault.status().findings}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("story", STORIES)
+def test_crash_at_every_step_leaves_the_state_before_or_after(
+    story: str, choice: str, disk: CrashDisk, path: Path
+) -> None:
+    told = STORIES[story]
+    for stopped, returned in steps_of(disk, _acted(path, told)):
+        allowed = [told.after] if returned else [FIRST, told.after]
+        _is_well(path, stopped.after_crash(CHOICES[choice]), *allowed)
+
+
+@pytest.mark.parametrize("torn", ["cut", "zeros", "first half of many"])
+def test_crash_while_a_torn_write_is_cleared_away_loses_nothing(torn: str, disk: CrashDisk, path: Path) -> None:
+    log = next(name for name in disk.files() if name.parent.name == "logs")
+    end = disk.size(log) or 0
+    many = disk.copy()
+    vault = open_vault(path, many)
+    _many(vault)
+    power_off(vault)
+    written = (many.read(log) or b"")[end:]
+    left = {"cut": written[:700], "zeros": bytes(1500), "first half of many": written[: len(written) // 2]}[torn]
+    disk.write(log, end, left)
+    disk = disk.copy()
+    with open_vault(path, disk.copy()) as vault:
+        assert {finding.code for finding in vault.status().findings} <= {"record_torn", "record_header"}
+    story = STORIES["remember"]
+    for stopped, returned in steps_of(disk, _acted(path, story)):
+        for choice in (ALL_LOST, ALL_KEPT, Choice(None, 7)):
+            allowed = [story.after] if returned else [FIRST, story.after]
+            _is_well(path, stopped.after_crash(choice), *allowed)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_crash_while_a_vault_is_made_leaves_a_whole_one_or_none(choice: str, path: Path) -> None:
+    there = set[bool]()
+    for stopped, returned in steps_of(CrashDisk(path.parent), lambda disk: new_folder(path, disk)):
+        found = stopped.after_crash(CHOICES[choice])
+        there.add(VaultFolder(path, found).exists())
+        assert VaultFolder(path, found).exists() or not returned
+        if not VaultFolder(path, found).exists():
+            assert found.is_free(path)
+            new_folder(path, found)
+        _is_well(path, found, {})
+    assert there == {True, False}
+
+
+def test_acknowledged_memory_is_lost_where_the_disk_does_not_sync(disk: CrashDisk, path: Path) -> None:
+    """The crash disk bites: without its fsync, the same write is lost."""
+    lazy = LazyDisk(disk)
+    vault = open_vault(path, lazy)
+    vault.remember("a", source="test")
+    power_off(vault)
+    assert "a" not in _passphrase_of(path, lazy.after_crash(ALL_LOST))[1]
+
+
+def test_new_log_is_lost_where_the_disk_does_not_sync_names(path: Path) -> None:
+    """The crash disk bites: without the fsync of the folder, a synced file has no name."""
+    disk = CrashDisk(path.parent)
+    new_folder(path, disk)
+    lazy = LazyDisk(disk, content=True)
+    vault = open_vault(path, lazy)
+    vault.remember("a", source="test")
+    power_off(vault)
+    assert _passphrase_of(path, lazy.after_crash(ALL_LOST))[1] == {}
+
+
+# ── the disk fails once ─────────────────────────────────────────────────────────────────────────────
+
+
+ERRORS: dict[str, type[DiskError]] = {"EIO": DiskError, "ENOSPC": DiskFull}
+
+
+@pytest.mark.parametrize("ending", ["closed", "power cut"])
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("story", STORIES)
+def test_one_failure_of_the_disk_is_over_after_the_next_good_write(
+    story: str, error: str, ending: str, disk: CrashDisk, path: Path
+) -> None:
+    told, mishap = STORIES[story], Mishap(-1)
+    while mishap.happened or mishap.step < 0:
+        failing = disk.copy()
+        vault = open_vault(path, failing)
+        mishap = failing.mishap = Mishap(failing.changed + mishap.step + 1, ERRORS[error])
+        allowed = [told.after]
+        try:
+            told.do(vault)
+        except ERRORS[error]:
+            allowed = [FIRST, told.after]
+        if not vault._closed:
+            failing.mishap = None
+            vault.remember("a good write", source="test")
+            allowed = [{**states, "a good write": State.ACTIVE} for states in allowed]
+            assert everything(vault) in allowed
+            if ending == "closed":
+                vault.close()
+        power_off(vault)
+        _is_well(path, failing.after_crash(ALL_LOST), *allowed)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_passphrase_change_that_failed_can_be_tried_again_at_once(error: str, disk: CrashDisk, path: Path) -> None:
+    mishap = Mishap(-1)
+    while mishap.happened or mishap.step < 0:
+        failing = disk.copy()
+        vault = open_vault(path, failing)
+        mishap = failing.mishap = Mishap(failing.changed + mishap.step + 1, ERRORS[error])
+        with contextlib.suppress(ERRORS[error]):
+            _change(vault)
+        # Once the device file is behind the new passphrase, the old one is wrong: the change is done.
+        with contextlib.suppress(PassphraseWrong):
+            _change(vault)
+        power_off(vault)
+        found = failing.after_crash(ALL_LOST)
+        with pytest.raises(PassphraseWrong):
+            open_vault(path, found, PASSPHRASE)
+        _is_well(path, found, FIRST)
+
+
+# ── a real process is killed ────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Writers:
+    """A real process that begets writing processes, and what one of them acknowledged before it was killed."""
+
+    process: subprocess.Popen[str]
+    random: Random
+
+    def kill_one(self, path: Path, number: int, at_once: int) -> list[int]:
+        """Let one write for a random time, kill it, and return the numbers that it had acknowledged."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{at_once} {number} {path}\n")
+        self.process.stdin.flush()
+        child = int(self.process.stdout.readline())
+        acknowledged = list[int]()
+        for _ in range(self.random.randrange(3)):
+            acknowledged += map(int, self.process.stdout.readline().split())
+        select.select([], [], [], self.random.uniform(0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        while line := self.process.stdout.readline().strip():
+            acknowledged += map(int, line.split())
+        return acknowledged
+
+
+@pytest.fixture
+def writers() -> Iterator[Writers]:
+    command = [sys.executable, "-m", "tests.vault.writing_process"]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as process:
+        yield Writers(process, Random(20))
+        process.communicate()
+    assert process.returncode == 0
+
+
+def _numbers(path: Path) -> list[int]:
+    """Return the numbers of the memories that are there, each once."""
+    with open_vault(path, read_only=True) as vault:
+        assert {finding.code for finding in vault.status().findings} <= {"record_torn"}
+        return sorted(int(content.removeprefix("number ")) for content in everything(vault))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_killed_writer_loses_nothing_acknowledged(writers: Writers, tmp_path: Path) -> None:
+    new_folder(tmp_path / "v")
+    there, at_once = list[int](), 1
+    for _ in range(KILLS):
+        acknowledged = writers.kill_one(tmp_path / "v", len(there), at_once)
+        found = _numbers(tmp_path / "v")
+        # Of the write that was under way, all may be there or nothing.
+        assert found == list(range(len(found)))
+        assert len(found) - len(there) - len(acknowledged) in (0, at_once)
+        assert set(acknowledged) <= set(found)
+        there, at_once = found, writers.random.choice((1, 5))
+    with open_vault(tmp_path / "v") as vault:
+        vault.remember("afterwards", source="test")
+        assert vault.verify() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_writer_killed_in_a_new_vault_loses_nothing_acknowledged(writers: Writers, tmp_path: Path) -> None:
+    for number in range(FRESH_KILLS):
+        path = tmp_path / f"v{number}"
+        new_folder(path)
+        at_once = writers.random.choice((1, 5))
+        acknowledged = writers.kill_one(path, 0, at_once)
+        found = _numbers(path)
+        assert found == list(range(len(found)))
+        assert len(found) - len(acknowledged) in (0, at_once)

@@ -1,0 +1,48 @@
+"""Begets processes that write numbered memories into a vault until they are killed.
+
+Each line on stdin names a vault's folder, the first number, and how many memories go into one write. The process begotten
+for it says its id, then the numbers of each write once that is acknowledged; when it has ended, an empty line follows.
+Forked, not started: two hundred starts of Python would take minutes.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from memseal.vault import opening, writing
+from tests.vault.small_vault import open_vault
+
+WRITES = 6  # then the vault is closed and opened again: these can be cut short too
+
+
+def write(path: Path, number: int, at_once: int) -> None:
+    """Write until the end comes from outside."""
+    while True:
+        with open_vault(path) as vault:
+            for _ in range(WRITES):
+                numbers = range(number, number + at_once)
+                if at_once == 1:
+                    vault.remember(f"number {number}", source="test")
+                else:
+                    vault.remember_many({"content": f"number {each}", "source": "test"} for each in numbers)
+                print(*numbers, flush=True)
+                number += at_once
+
+
+def main() -> None:
+    """Beget one process for each line, one after the other."""
+    # Several records in a write, and a cache at each closing.
+    writing._RECORD_BYTES = 600
+    opening._CACHE_WORTH = 1
+    for line in sys.stdin:
+        at_once, number, path = line.rstrip("\n").split(" ", 2)
+        child = os.fork()
+        if child == 0:
+            print(os.getpid(), flush=True)
+            write(Path(path), int(number), int(at_once))
+        os.waitpid(child, 0)
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

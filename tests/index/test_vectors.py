@@ -192,3 +192,59 @@ def test_adding_while_others_search_is_safe() -> None:
         searcher.join()
     assert found == [1] * 400
     assert len(index) == 599
+
+
+def unit_rows(count: int, dimension: int) -> NDArray[np.float16]:
+    rows = np.random.default_rng(count).standard_normal((count, dimension)).astype(np.float32)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype("<f2")
+
+
+def test_codes_written_into_place_are_searched_like_added_ones() -> None:
+    rows, numbers = unit_rows(300, 24), np.arange(10, 310)
+    added = VectorIndex.from_codes(24, numbers, rows)
+
+    def fill(target: memoryview) -> None:
+        target[:] = rows.tobytes()
+
+    placed = VectorIndex.with_codes(24, numbers, fill)
+    for row in rows[:20].astype(np.float32):
+        expected, found = added.search(row, 5), placed.search(row, 5)
+        assert np.array_equal(found[0], expected[0])
+        assert np.array_equal(found[1], expected[1])
+    assert placed.codes() == added.codes()
+    assert b"".join(placed.code_pieces(24 * 2 * 7)) == placed.codes()
+
+
+def test_a_faiss_with_another_file_form_gets_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = unit_rows(30, 8)
+
+    def fill(target: memoryview) -> None:
+        target[:] = rows.tobytes()
+
+    def refuse(_: object) -> object:
+        raise RuntimeError("unknown form")
+
+    monkeypatch.setattr("memseal.index.vectors._borrowing", refuse)
+    index = VectorIndex.with_codes(8, np.arange(30), fill)
+    assert index.search(rows[4].astype(np.float32), 1)[0].tolist() == [4]
+
+
+def test_an_index_with_codes_in_place_grows_replaces_and_drops() -> None:
+    rows, more = unit_rows(50, 8), unit_rows(3, 8)
+
+    def fill(target: memoryview) -> None:
+        target[:] = rows.tobytes()
+
+    index = VectorIndex.with_codes(8, np.arange(1, 51), fill)
+    index.add(np.array([51, 7, 52]), more)
+    index.drop(3)
+    assert len(index) == 51
+    assert index.search(more[1].astype(np.float32), 1)[0].tolist() == [7]
+    assert 3 not in index.search(rows[2].astype(np.float32), 51)[0]
+
+
+def test_no_codes_in_place_is_an_empty_index() -> None:
+    index = VectorIndex.with_codes(8, np.empty(0, np.int64), lambda _: None)
+    assert index.search(np.ones(8, np.float32), 3)[0].size == 0
+    index.add(np.array([1]), unit_rows(1, 8))
+    assert len(index) == 1

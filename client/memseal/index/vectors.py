@@ -29,12 +29,12 @@ class VectorIndex:
         self.dimension = dimension
         # FAISS' float16 codes are the little-endian floats themselves, so a column of a record goes in
         # without conversion.
-        self._faiss: Any = faiss.IndexScalarQuantizer(
-            dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
-        )
+        self._faiss: Any = _empty(dimension)
         self._numbers = np.empty(0, np.int64)  # row -> number
         self._rows = np.empty(0, np.int64)  # number -> row
         self._dead = 0
+        # What FAISS searches but does not own, until the first add.
+        self._buffer: NDArray[np.uint8] | None = None
         # FAISS lets go of the GIL while it searches, and an add moves the memory that is searched.
         self._lock = Lock()
 
@@ -47,12 +47,17 @@ class VectorIndex:
 
     @classmethod
     def with_codes(cls, dimension: int, numbers: NDArray[np.int64], fill: Callable[[memoryview], None]) -> Self:
-        """Return an index of these numbers, each once, whose codes `fill` writes straight into FAISS' own memory."""
+        """Return an index of these numbers, each once, whose codes `fill` writes straight into what is searched."""
         index = cls(dimension)
         if numbers.size:
-            index._faiss.codes.resize(numbers.size * dimension * 2)
-            index._faiss.ntotal = numbers.size
-            fill(index._view().reshape(-1).view(np.uint8).data)
+            size = numbers.size * dimension * 2
+            index._buffer = _serialized(index._faiss, numbers.size, size)
+            fill(index._buffer[-size:].data)
+            try:
+                index._faiss = _borrowing(index._buffer)
+            except RuntimeError:
+                # A FAISS that writes its files in another way: the codes are copied in instead.
+                return cls.from_codes(dimension, numbers, index._buffer[-size:].data)
             index._numbers = _grown(index._numbers, numbers.size)
             index._numbers[: numbers.size] = numbers
             index._rows = _grown(index._rows, int(numbers.max()) + 1)
@@ -77,6 +82,7 @@ class VectorIndex:
         if numbers.min() < 0:
             raise ValueError("a memory's number is not negative")
         with self._lock:
+            self._own()
             first = self._faiss.ntotal
             self._faiss.add_sa_codes(matrix)
             self._numbers = _grown(self._numbers, first + numbers.size)
@@ -147,6 +153,13 @@ class VectorIndex:
             with self._lock:
                 yield self._view()[living[start : start + step]].tobytes()
 
+    def _own(self) -> None:
+        """Copy borrowed codes into memory that can grow."""
+        if self._buffer is not None:
+            owning = _empty(self.dimension)
+            owning.add_sa_codes(self._view().view(np.uint8))
+            self._faiss, self._buffer = owning, None
+
     def _living(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._numbers[: self._faiss.ntotal] != _DEAD)
 
@@ -192,6 +205,32 @@ class VectorIndex:
     def _bury(self, rows: NDArray[np.int64]) -> None:
         self._numbers[rows] = _DEAD
         self._dead += rows.size
+
+
+def _empty(dimension: int) -> Any:
+    return faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+
+
+def _serialized(empty: Any, count: int, size: int) -> NDArray[np.uint8]:
+    """Return FAISS' file form of an index with room for `count` vectors at its end, `size` bytes not yet written.
+
+    Its own vectors begin zeroed in pages of 4 KiB, which for 100,000 memories takes longer than opening what goes into
+    them; numpy asks for large pages and leaves them as they are.
+    """
+    head = faiss.serialize_index(empty)
+    # FAISS, impl/index_write.cpp: fourcc, d (i32), ntotal (i64) at 8; the codes last, after their number (u64).
+    head[8:16] = np.frombuffer(count.to_bytes(8, "little"), np.uint8)
+    head[-8:] = np.frombuffer(size.to_bytes(8, "little"), np.uint8)
+    buffer = np.empty(head.size + size, np.uint8)
+    buffer[: head.size] = head
+    return buffer
+
+
+def _borrowing(serialized: NDArray[np.uint8]) -> Any:
+    """Return an index that searches the codes where they lie; the buffer must outlive it."""
+    library: Any = faiss
+    reader = library.ZeroCopyIOReader(library.swig_ptr(serialized), serialized.size)
+    return library.read_index(reader, library.IO_FLAG_MMAP)
 
 
 def _grown(array: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -15,6 +15,20 @@ _WRAP_SIZE = 1_216
 _SIGNATURE_SIZE = 64
 _WHOLE_RECORDS = 4
 _OPEN_RECORDS = 2
+_NUMBERS_BELOW = 1 << 32
+_LENGTHS_BELOW = 1 << 53
+
+# Ed25519: the y coordinates of keys of small order, for which anyone could make signatures (vault-format §2).
+_FIELD = (1 << 255) - 19
+_SMALL_ORDER = frozenset(
+    {
+        0,
+        1,
+        _FIELD - 1,
+        int.from_bytes(bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"),
+        int.from_bytes(bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"), "little"),
+    }
+)
 
 
 class Refused(Exception):
@@ -95,6 +109,7 @@ def read_version(data: bytes, vault: bytes) -> Version:
     open_length = records[1].stop
     sealed_part = data[open_length:]
     sealed = _bytes(approval, "sealed", _KEY_SIZE)
+    _require("floor" in public, "`floor` is missing.")
     number = _integer(public, "version", least=1)
     epoch = _integer(public, "epoch", least=1)
     _require(
@@ -110,7 +125,7 @@ def read_version(data: bytes, vault: bytes) -> Version:
         vault=vault,
         epoch=epoch,
         epoch_since=_integer(public, "epoch_since", least=1),
-        epoch_key=_bytes(public, "epoch_key", _KEY_SIZE),
+        epoch_key=_signing_key(public, "epoch_key"),
         entries=_read_entries(public),
         kit=_read_kit(public),
         recovery=_read_recovery(public),
@@ -159,6 +174,13 @@ def _bytes(fields: Mapping[str, Any], name: str, length: int) -> bytes:
     return _sized(fields.get(name), length, f"`{name}`")
 
 
+def _signing_key(fields: Mapping[str, Any], name: str) -> bytes:
+    key = _bytes(fields, name, _KEY_SIZE)
+    y = int.from_bytes(key, "little") & ((1 << 255) - 1)
+    _require(y < _FIELD and y not in _SMALL_ORDER, f"`{name}` is not a sound Ed25519 key.")
+    return key
+
+
 def _sized(value: Any, length: int, what: str) -> bytes:
     if not isinstance(value, bytes) or len(value) != length:
         raise Refused("keyring_malformed", f"{what} is not {length} bytes.")
@@ -169,9 +191,9 @@ def _integer(fields: Mapping[str, Any], name: str, *, least: int = 0) -> int:
     return _whole(fields.get(name), least, f"`{name}`")
 
 
-def _whole(value: Any, least: int, what: str) -> int:
+def _whole(value: Any, least: int, what: str, below: int = _NUMBERS_BELOW) -> int:
     # In Python True is an integer; in msgpack it is not.
-    if type(value) is not int or value < least:
+    if type(value) is not int or not least <= value < below:
         raise Refused("keyring_malformed", f"{what} is not an integer from {least}.")
     return value
 
@@ -194,7 +216,7 @@ def _read_entry(fields: Mapping[str, Any]) -> Entry:
     ended = None if fields["ended"] is None else _map(fields["ended"], "`ended`")
     return Entry(
         id=_bytes(fields, "id", 16),
-        sign=_bytes(fields, "sign", _KEY_SIZE),
+        sign=_signing_key(fields, "sign"),
         wrap=_bytes(fields, "wrap", _WRAP_SIZE),
         since=_integer(fields, "since", least=1),
         ended_in=None if ended is None else _integer(ended, "version", least=1),
@@ -212,7 +234,7 @@ def _read_streams(ended: Mapping[str, Any]) -> Mapping[bytes, StreamEnd]:
         streams[name] = StreamEnd(
             records=_whole(records, 0, "A count of records"),
             chain=_sized(chain, _KEY_SIZE, "A chain"),
-            length=_whole(length, 0, "A length"),
+            length=_whole(length, container.PREAMBLE_SIZE, "A length", _LENGTHS_BELOW),
         )
     return streams
 
@@ -221,6 +243,7 @@ def _read_kit(public: Mapping[str, Any]) -> Mapping[str, Any]:
     kit = _read_opener(_map(public.get("kit"), "`kit`"))
     cost = _map(kit.get("cost"), "`cost`")
     _require(isinstance(cost.get("name"), str), "`name` of the cost is not a text.")
+    _require(cost.keys() <= {"name", "memory", "passes", "lanes"}, "The cost has a field of its own.")
     for name in ("memory", "passes", "lanes"):
         _integer(cost, name)
     return kit
@@ -236,7 +259,7 @@ def _read_opener(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     _integer(fields, "generation", least=1)
     _integer(fields, "since", least=1)
     _bytes(fields, "wrap", _WRAP_SIZE)
-    _bytes(fields, "request", _KEY_SIZE)
+    _signing_key(fields, "request")
     return fields
 
 

@@ -97,7 +97,7 @@ def apply(view: View, operations: Sequence[Stamped]) -> list[Finding]:
             rows.append(vector(stamp))
         else:
             placed.append((operation, stamp))
-    columns = ()
+    columns: tuple[Column, ...] = ()
     if rows:
         columns = (Column(EMBEDDING, MODEL, "f2", 3, len(rows), np.array(rows, "<f2").tobytes()),)
     return list(view.apply_decoded(placed, columns, "record"))

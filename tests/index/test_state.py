@@ -1,6 +1,7 @@
 """What operations say together, rule by rule (vault-format §10); `test_view` compares any history with a reference."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ def at(counter: int, operation_id: bytes, position: int = 0) -> Stamp:
 
 
 def remember(
-    state: VaultState, memory_id: bytes, content: str, counter: int, *, of: bytes | None = None, **fields: object
+    state: VaultState, memory_id: bytes, content: str, counter: int, *, of: bytes | None = None, **fields: Any
 ) -> None:
-    draft = Draft(**{"content": content, "source": "test", **fields})  # type: ignore[arg-type]
+    draft = Draft(content, "test")._replace(**fields)
     reason = None if of is None else f"because of {content}"
     state.remember([Stamped(Remember(memory_id, draft, 1, None, of, reason), at(counter, memory_id))])
 
@@ -49,7 +50,7 @@ def test_same_memory_from_two_devices_is_one_under_the_first_id() -> None:
 @pytest.mark.parametrize(
     "difference", [{"kind": "fact"}, {"author": "Ann"}, {"author": ""}, {"thread": "t"}, {"captured_at": 0}]
 )
-def test_memories_that_differ_in_one_field_are_two(difference: dict[str, object]) -> None:
+def test_memories_that_differ_in_one_field_are_two(difference: dict[str, Any]) -> None:
     state = VaultState()
     remember(state, BERLIN, "lives in Berlin", 1)
     remember(state, COPY, "lives in Berlin", 2, **difference)
@@ -57,7 +58,7 @@ def test_memories_that_differ_in_one_field_are_two(difference: dict[str, object]
 
 
 @pytest.mark.parametrize("difference", [{"source": "other"}, {"tags": ("x",)}, {"position": 3}, {"origin": "o"}])
-def test_memories_that_differ_in_where_they_came_from_are_one(difference: dict[str, object]) -> None:
+def test_memories_that_differ_in_where_they_came_from_are_one(difference: dict[str, Any]) -> None:
     state = VaultState()
     remember(state, BERLIN, "lives in Berlin", 1)
     remember(state, COPY, "lives in Berlin", 2, **difference)

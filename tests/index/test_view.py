@@ -56,7 +56,7 @@ def test_state_after_every_record_is_what_the_reference_says(
         assert_agrees(view.state, view, reference)
 
 
-@settings(max_examples=settings.default.max_examples // 5)  # each step copies everything
+@settings(max_examples=settings().max_examples // 5)  # each step copies everything
 @given(told_in_two_orders())
 def test_image_of_a_state_goes_on_as_the_state_itself(
     orders: tuple[list[list[Stamped]], list[list[Stamped]]],
@@ -109,7 +109,8 @@ def memory(row: int | None) -> Remember:
 
 def kept_vector(view: View) -> list[float]:
     assert view.vectors is not None
-    return view.vectors.vectors(np.array([view.state.number_of(ID)]))[0].tolist()
+    kept: list[float] = view.vectors.vectors(np.array([view.state.number_of(ID)]))[0].tolist()
+    return kept
 
 
 def test_vector_of_an_operation_that_does_not_count_leaves_the_index() -> None:
@@ -151,7 +152,9 @@ def test_vectors_of_another_model_are_counted_and_not_used() -> None:
     assert [row[0] for row in view.state.without_vector(10)] == [ID]
 
 
-@pytest.mark.parametrize("value", [None, 3, {}, {"model": "m"}, {"model": "m", "dimension": "3"}, {"dimension": 3}])
+@pytest.mark.parametrize(
+    "value", [None, 3, {}, {"model": "m"}, {"model": "m", "dimension": "3"}, {"model": "m", "dimension": 1 << 40}]
+)
 def test_setting_that_pins_nothing_is_ignored(value: object) -> None:
     view = View()
     apply(view, [(Setting(bytes(16), EMBEDDING, value, 1), make_stamp(1, 0, bytes(16)))])

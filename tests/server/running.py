@@ -28,6 +28,18 @@ class Running:
         return self.process.returncode or 0, errors.decode()
 
 
+_started: list[asyncio.subprocess.Process] = []
+
+
+async def end_all() -> None:
+    """Kill what was started and still runs: a test that failed half-way leaves nothing behind."""
+    while _started:
+        process = _started.pop()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
 async def start(store: Path, *options: str) -> Running:
     process = await start_process("--store", str(store), "--listen", "127.0.0.1:0", *options)
     assert process.stdout is not None
@@ -37,7 +49,7 @@ async def start(store: Path, *options: str) -> Running:
 
 
 async def start_process(*arguments: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "memseal_server",
@@ -46,3 +58,5 @@ async def start_process(*arguments: str) -> asyncio.subprocess.Process:
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(SERVER)},
     )
+    _started.append(process)
+    return process

@@ -186,7 +186,7 @@ def reversed_entries(draft: Draft) -> None:
 
 
 def ended_again(draft: Draft) -> None:
-    draft.new_epoch().fields["devices"][2]["ended"]["streams"] = [[bytes(16), 1, bytes(32), 1]]
+    draft.new_epoch().fields["devices"][2]["ended"]["streams"] = [[bytes(16), 1, bytes(32), 64]]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def ended_again(draft: Draft) -> None:
         pytest.param(reversed_entries, id="another order"),
         pytest.param(lambda draft: draft.fields["devices"].insert(0, entry("carol", 4)), id="added at the front"),
         pytest.param(lambda draft: draft.fields["devices"][1].update(id=bytes(16)), id="another id"),
-        pytest.param(lambda draft: draft.fields["devices"][1].update(sign=bytes(32)), id="another key"),
+        pytest.param(lambda draft: draft.fields["devices"][1].update(sign=entry("carol", 4)["sign"]), id="another key"),
         pytest.param(lambda draft: draft.fields["devices"][1].update(wrap=bytes(1_216)), id="another wrapping key"),
         pytest.param(lambda draft: draft.fields["devices"][1].update(since=1), id="another since"),
         pytest.param(lambda draft: draft.fields["devices"][1].update(unknown=1), id="an unknown field added"),
@@ -319,7 +319,7 @@ def test_floor_is_refused() -> None:
 def test_version_without_a_floor_is_refused() -> None:
     draft = first_version()
     del draft.fields["floor"]
-    assert refusal(None, draft) == "keyring_floor"
+    assert refusal(None, draft) == "keyring_malformed"
 
 
 def test_floor_that_appears_later_is_refused() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,18 @@ from aiohttp import ClientError, ClientSession
 
 from tests.server.building import Draft, Log, first_version, private_key, public
 from tests.server.calling import Caller
-from tests.server.running import Running, start, start_process
+from tests.server.running import Running, end_all, start, start_process
 
+pytestmark = pytest.mark.usefixtures("nothing_left_running")
 only_with_signals = pytest.mark.skipif(os.name == "nt", reason="Windows ends processes otherwise")
 
 LARGE_RECORD = 100_000
+
+
+@pytest.fixture
+async def nothing_left_running() -> AsyncIterator[None]:
+    yield
+    await end_all()
 
 
 async def exit_of(*arguments: str) -> tuple[int, str]:

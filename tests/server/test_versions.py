@@ -51,11 +51,15 @@ PATHS_OF_TYPES: list[tuple[list[str | int], Any]] = [
     (["devices", 0, "ended"], {"version": 1}),
     (["devices", 0, "ended"], {"version": 0, "streams": []}),
     (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 1, bytes(32)]]}),
-    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(15), 1, bytes(32), 1]]}),
-    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), -1, bytes(32), 1]]}),
-    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 1, bytes(31), 1]]}),
+    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(15), 1, bytes(32), 64]]}),
+    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), -1, bytes(32), 64]]}),
+    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 1, bytes(31), 64]]}),
     (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 1, bytes(32), None]]}),
-    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 1, bytes(32), 1]] * 2}),
+    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 1, bytes(32), 64]] * 2}),
+    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 0, bytes(32), 63]]}),
+    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 0, bytes(32), 1 << 53]]}),
+    (["devices", 0, "ended"], {"version": 1, "streams": [[bytes(16), 1 << 32, bytes(32), 64]]}),
+    (["epoch_since"], 1 << 32),
     (["kit"], None),
     (["kit", "generation"], 0),
     (["kit", "since"], None),
@@ -66,6 +70,7 @@ PATHS_OF_TYPES: list[tuple[list[str | int], Any]] = [
     (["kit", "cost", "memory"], -1),
     (["kit", "cost", "passes"], None),
     (["kit", "cost", "lanes"], "4"),
+    (["kit", "cost", "newer"], 1),
     (["recovery"], {}),
     (["passphrase_since"], 0),
 ]
@@ -92,7 +97,29 @@ def test_field_of_a_wrong_type_is_refused(path: list[str | int], value: Any) -> 
     assert refusal_of_bytes(first_with(draft.fields), draft.vault) == "keyring_malformed"
 
 
-@pytest.mark.parametrize("name", sorted({*first_version().fields} - {"floor"}))
+# The identity, a point of order 2, two of order 8, and y coordinates that are not below the field's order.
+UNSOUND_KEYS = [
+    b"\x01" + bytes(31),
+    b"\xec" + b"\xff" * 30 + b"\x7f",
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa"),
+    b"\xed" + b"\xff" * 30 + b"\x7f",
+    b"\xff" * 32,
+]
+
+
+@pytest.mark.parametrize("path", [["epoch_key"], ["devices", 0, "sign"], ["kit", "request"]], ids=str)
+@pytest.mark.parametrize("key", UNSOUND_KEYS, ids=bytes.hex)
+def test_signing_key_that_is_not_sound_is_refused(path: list[str | int], key: bytes) -> None:
+    draft = first_version()
+    place: Any = draft.fields
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = key
+    assert refusal_of_bytes(first_with(draft.fields), draft.vault) == "keyring_malformed"
+
+
+@pytest.mark.parametrize("name", sorted(first_version().fields))
 def test_version_without_a_field_is_refused(name: str) -> None:
     draft = first_version()
     del draft.fields[name]

@@ -1,5 +1,6 @@
 """The vault's folder on a disk that loses what was not made durable."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,19 @@ def test_append_that_failed_is_durable_when_it_is_tried_again(folder: VaultFolde
     assert VaultFolder(folder.path, disk.after_crash(ALL_LOST)).read("logs/a.mseal") == b"two"
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_end_of_an_append_is_there_only_if_its_beginning_is(folder: VaultFolder, disk: CrashDisk, seed: int) -> None:
+    folder.append("logs/a.mseal", 0, b"zero")
+    mishap = Mishap(-1)
+    while mishap.happened or mishap.step < 0:
+        stopped = disk.copy()
+        mishap = stopped.mishap = Mishap(mishap.step + 1)
+        with contextlib.suppress(Crash):
+            VaultFolder(folder.path, stopped).append("logs/a.mseal", 4, bytes([1]) * 2000 + b"end", commit=2000)
+        found = VaultFolder(folder.path, stopped.after_crash(Choice(None, seed))).read("logs/a.mseal") or b""
+        assert not found.endswith(b"end") or found[4:2004] == bytes([1]) * 2000
+
+
 @pytest.mark.parametrize("step", range(2))
 def test_replacement_that_found_the_disk_full_gives_its_room_back(
     folder: VaultFolder, disk: CrashDisk, step: int
@@ -92,8 +106,24 @@ def test_what_a_crash_left_unfinished_is_swept_away_and_nothing_else(folder: Vau
     disk.mishap = None
     for name in ("logs/b.mseal", "logs/notes.new", "logs/.hidden"):
         disk.write(folder.path / name, 0, b"kept")
-    folder.sweep()
+    folder.take_over()
     assert disk.names(folder.path / "logs") == [".hidden", "b.mseal", "notes.new"]
+
+
+def test_names_that_a_killed_process_left_are_made_durable(folder: VaultFolder, disk: CrashDisk) -> None:
+    disk.mishap = Mishap(3)
+    with pytest.raises(Crash, match="sync_folder"):
+        folder.replace("keyring/2.mseal", b"new")
+    disk.mishap = None
+    VaultFolder(folder.path, disk).take_over()
+    assert VaultFolder(folder.path, disk.after_crash(ALL_LOST)).read("keyring/2.mseal") == b"new"
+
+
+def test_folder_that_was_deleted_is_made_anew(folder: VaultFolder, disk: CrashDisk) -> None:
+    disk.remove_folder(folder.path / "cache")
+    folder.take_over()
+    assert VaultFolder(folder.path, disk.after_crash(ALL_LOST)).stems("cache") == []
+    assert "cache" in disk.after_crash(ALL_LOST).names(folder.path)
 
 
 def test_stems_are_the_names_of_sealed_files_alone(folder: VaultFolder, disk: CrashDisk) -> None:

@@ -1,5 +1,6 @@
 """A vault for each test, and two ways to run the command line: in this process, and as a program."""
 
+import functools
 import io
 import json
 import os
@@ -13,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from memseal.format import primitives
 from memseal.surfaces.cli import main
 from memseal.surfaces.demo.server import running_server
+from memseal.vault import opening
 from memseal.vault.vault import Vault
 
 PASSPHRASE = "an otter in a raincoat"
@@ -67,11 +70,16 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"MEMSEAL_PASSPHRASE": PASSPHRASE, "MEMSEAL_MODEL": "none", "XDG_DATA_HOME": str(tmp_path / "data")}
 
 
+# Argon2id's answers, kept: every test's vault is a copy of one, with the same salt.
+remembered_stretch = functools.cache(primitives.stretch)
+
+
 @pytest.fixture
 def cli(
     vault: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
     """Run a command in this process, on the test's vault."""
+    monkeypatch.setattr(opening, "stretch", remembered_stretch)
 
     def run(*arguments: str, stdin: bytes = b"", **variables: str | None) -> Run:
         with monkeypatch.context() as patch:
@@ -101,9 +109,9 @@ def program(vault: Path, environment: dict[str, str]) -> Command:
     return run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server with a store of its own."""
+    """The address of a server with an empty store; the tests' vaults are copies, and must not meet on one."""
     folder = tmp_path_factory.mktemp("server")
     with running_server(folder / "store", folder / "log") as address:
         yield address

@@ -137,18 +137,40 @@ def test_retracted_memory_is_out_of_recall_until_restored(cli: Command) -> None:
     assert cli("recall", "kettle", "--json").document["hits"] != []
 
 
-@pytest.mark.parametrize("text", [text for name, (text, _) in HOSTILE.items() if name != "lone surrogate"])
-def test_hostile_memory_cannot_draw_and_json_has_it_verbatim(cli: Command, text: str) -> None:
-    hostile = f"kettle {text} end"
-    memory_id = remember(cli, "--source", f"s{text}", "--author", f"a{text}", "--tag", f"t{text}", "--", hostile)
-    for run in (cli("recall", "kettle"), cli("list"), cli("show", memory_id)):
-        assert run.code == exits.DONE
-        assert visible(hostile) in run.out
-        assert not any(is_unsafe(character) for character in run.out.replace("\n", ""))
-        assert len(run.out.splitlines()) == run.out.count("\n")
-    run = cli("show", memory_id, "--json")
-    assert run.document["memory"]["content"] == hostile
-    assert not any(character in run.out for character in text if ord(character) > 0x7E)
+@pytest.fixture
+def hostile(vault: Path) -> list[str]:
+    """The texts of hostile memories, which the vault now holds."""
+    texts = [f"kettle {text} end" for name, (text, _) in HOSTILE.items() if name != "lone surrogate"]
+    with Vault.open(vault, PASSPHRASE, embedder=None) as opened:
+        opened.remember_many(
+            {"content": text, "source": text, "author": text, "tags": [text], "thread": text} for text in texts
+        )
+    return texts
+
+
+@pytest.mark.parametrize("command", [("recall", "kettle"), ("list",)], ids=["recall", "list"])
+def test_hostile_memories_cannot_draw_and_json_has_them_verbatim(
+    cli: Command, hostile: list[str], command: tuple[str, ...]
+) -> None:
+    shown = cli(*command, "--limit", "100").out
+    assert [text for text in hostile if visible(text) not in shown] == []
+    assert_harmless(shown)
+    verbatim = cli(*command, "--limit", "100", "--json")
+    assert_harmless(verbatim.out)
+    rows = verbatim.document.get("memories") or [hit["memory"] for hit in verbatim.document["hits"]]
+    assert sorted(row["content"] for row in rows) == sorted(hostile)
+
+
+def test_hostile_memory_cannot_draw_in_any_field_that_is_shown(cli: Command, hostile: list[str]) -> None:
+    for memory in cli("list", "--limit", "100", "--json").document["memories"][:4]:
+        shown = cli("show", memory["id"]).out
+        assert shown.count(visible(memory["content"])) == 5
+        assert_harmless(shown)
+
+
+def assert_harmless(shown: str) -> None:
+    assert not any(is_unsafe(character) for character in shown.replace("\n", ""))
+    assert len(shown.splitlines()) == shown.count("\n")
 
 
 def test_memory_cannot_forge_a_line_of_another(cli: Command) -> None:

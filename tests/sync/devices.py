@@ -77,4 +77,3 @@ def joined_device(path: Path, remote: MemoryRemote, kit_text: str, passphrase: s
     transport = MemoryTransport(remote, kit.vault_id, key)
     _join(path, disk, kit, stretch_of(passphrase), transport, path.name)
     return Device(path, disk, passphrase)
-

@@ -1,6 +1,6 @@
 """A remote in memory that keeps the rules of the sync protocol, and breaks connections when told to."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -67,9 +67,9 @@ class MemoryRemote:
     requests: list[Request] = field(default_factory=list[Request])
     breaks: dict[int, Break] = field(default_factory=dict[int, Break])
     """Which of the coming requests (0: the next) end without an answer."""
-    lie: Callable[[Request, Answer], Answer] = lambda request, answer: answer  # noqa: E731
+    lie: Callable[[Request, Answer], Answer] = lambda request, answer: answer
     """What the remote says instead of its answer."""
-    before: Callable[[Request], None] = lambda request: None  # noqa: E731
+    before: Callable[[Request], None] = lambda request: None
     """What happens just before a request arrives."""
 
     def copy(self) -> "MemoryRemote":
@@ -78,7 +78,7 @@ class MemoryRemote:
         return MemoryRemote(list(self.versions), logs, self.answer_limit)
 
     @contextmanager
-    def connected(self) -> Iterator[None]:
+    def connected(self) -> Generator[None]:
         """Let vaults reach this remote under `ADDRESS`."""
         with pytest.MonkeyPatch.context() as patch:
             for module in (joining, passphrases, syncing):

@@ -16,7 +16,6 @@ from memseal.sync.messages import (
     GetKeyring,
     GetLog,
     Heads,
-    PutKeyring,
     PutSegment,
     Refused,
     RemoteLog,
@@ -278,7 +277,13 @@ def test_bytes_that_no_device_sealed_are_not_taken(pair: Pair) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "answer"),
-    [(GetHeads, Stored()), (GetHeads, Content(b"")), (GetLog, Absent()), (GetLog, Stored()), (PutSegment, Content(b""))],
+    [
+        (GetHeads, Stored()),
+        (GetHeads, Content(b"")),
+        (GetLog, Absent()),
+        (GetLog, Stored()),
+        (PutSegment, Content(b"")),
+    ],
 )
 def test_answer_to_another_question_is_refused(pair: Pair, kind: type[Request], answer: Answer) -> None:
     pair.two.vault.remember("new", source="test")
@@ -294,9 +299,7 @@ def test_answer_to_another_question_is_refused(pair: Pair, kind: type[Request], 
 
 
 def test_another_keyring_under_the_same_number_stops_the_round(pair: Pair) -> None:
-    pair.remote.lie = lambda _, answer: (
-        replace(answer, keyring=(2, bytes(32))) if isinstance(answer, Heads) else answer
-    )
+    pair.remote.lie = lambda _, answer: replace(answer, keyring=(2, bytes(32))) if isinstance(answer, Heads) else answer
     with pytest.raises(KeyringForked):
         pair.one.sync()
 

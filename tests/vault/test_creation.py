@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -222,7 +223,7 @@ def test_reader_changes_no_file(tmp_path: Path) -> None:
 def test_text_that_cannot_be_stored_is_refused_and_blocks_nothing(tmp_path: Path, field: str, bad: str) -> None:
     new_folder(tmp_path / "v")
     with open_vault(tmp_path / "v") as vault:
-        fields = {"content": "a", "source": "test", field: [bad] if field == "tags" else bad}
+        fields: dict[str, Any] = {"content": "a", "source": "test", field: [bad] if field == "tags" else bad}
         with pytest.raises(MemoryInvalid) as caught:
             vault.remember(**fields)
         assert bad == "" or bad not in str(caught.value)

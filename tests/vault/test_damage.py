@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from memseal.errors import DeviceFileDamaged, MemsealError, PassphraseWrong
+from memseal.errors import DeviceFileDamaged, FormatError, MemsealError, PassphraseWrong
 from memseal.format.log import LogReader, Reading, start_of
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, places
 from memseal.memory.memory import Memory
 from memseal.store.folder import VaultFolder
-from memseal.vault import opening, writing
+from memseal.vault import opening, passphrases, writing
 from memseal.vault.cache import cache_damage
 from memseal.vault.device import Device, open_device, read_device_file
-from memseal.vault.keychain import Stream, load_keyring
+from memseal.vault.keychain import Keychain, Stream, load_keyring
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
-STRIDE = 19  # of the bytes of a log's bodies and of the cache, one in so many is tried on the whole vault
+STRIDE = 29  # of the bytes of a log's bodies and of the cache, one in so many is tried on the whole vault
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Sample:
     """The contents of the memories that each record carries, by its log and index."""
     streams: dict[str, Stream]
     device: Device
+    keychain: Keychain
 
     def disk(self, **changed: bytes | None) -> CrashDisk:
         """Return the vault's disk with files changed or (None) missing, by their short names."""
@@ -86,7 +87,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
             told += [[vault.remember("alone after", source="test")]]
             (second,) = (log for log in logbook.logs.values() if log is not first)
             streams = {log.name: log.stream for log in (first, second)}
-            device = vault._opened.device
+            device, keychain = vault._opened.device, vault._opened.keychain
     carriers = [(first.name, 0), (first.name, 1), *((second.name, n) for n in range(5))]
     assert (first.end.records, second.end.records) == (2, 5)
     return Sample(
@@ -97,6 +98,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
         {place: [memory.content for memory in each] for place, each in zip(carriers, told, strict=True)},
         streams,
         device,
+        keychain,
     )
 
 
@@ -196,6 +198,15 @@ def test_flipped_bit_in_a_log_takes_nothing_else_from_the_vault(sample: Sample, 
         for position in [*range(place.offset, place.offset + HEADER_SIZE), *range(place.offset, place.end, STRIDE)]:
             disk = sample.disk(**{name: flipped(content, position, position % 8)})
             assert served(sample, disk) == set(sample.memories) - lost
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_flipped_bit_in_a_preamble_is_refused(sample: Sample, name: str) -> None:
+    stream = sample.streams[sample.names[name]]
+    for position in range(PREAMBLE_SIZE):
+        for bit in range(8):
+            with pytest.raises(FormatError):
+                sample.keychain.stream(flipped(stream.preamble, position, bit), stream.stream_id)
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -323,6 +334,32 @@ def test_damaged_vault_can_be_written_to_and_loses_nothing_more(sample: Sample, 
         with open_vault(sample.path, disk) as vault:
             assert {memory.content for memory in vault.list()} == expected
             assert set(before) <= set(vault.status().findings)
+
+
+def test_folders_that_were_deleted_are_made_anew(sample: Sample) -> None:
+    disk = sample.disk(**dict.fromkeys((*LOGS, "cache")))
+    disk.remove_folder(sample.path / "cache")
+    disk.remove_folder(sample.path / "logs")
+    for number in range(2):
+        with pytest.MonkeyPatch.context() as patch, open_vault(sample.path, disk) as vault:
+            patch.setattr(opening, "_CACHE_WORTH", 1)
+            assert vault.count() == number
+            vault.remember(f"number {number}", source="test")
+            vault.close()
+
+
+@pytest.mark.xfail(
+    strict=True, reason="what is written again leaves its damaged records behind, and its log is removed"
+)
+def test_damage_is_still_named_after_a_passphrase_change(sample: Sample) -> None:
+    content = sample.content("many")
+    disk = sample.disk(many=flipped(content, places(memoryview(content))[1].end - 1, 0))
+    with open_vault(sample.path, disk) as vault:
+        named = {finding.code for finding in vault.status().findings}
+        with vault._writing() as opened:
+            passphrases.change(opened, stretch_of(PASSPHRASE), stretch_of("new"), "new", None)
+    with open_vault(sample.path, disk, "new") as vault:
+        assert named <= {finding.code for finding in vault.status().findings}
 
 
 def test_wrong_passphrase_and_damaged_device_file_are_two_errors(sample: Sample) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memseal.errors import FormatError, LocalRollback, PassphraseWrong
+from memseal.errors import FormatError, LocalRollback, MemsealError, PassphraseWrong
 from memseal.vault import opening, passphrases
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, stretch_of
@@ -166,7 +166,7 @@ def test_old_device_file_and_passphrase_open_nothing_after_a_change(path: Path, 
 
 
 def test_old_keyring_file_does_not_bring_the_old_passphrase_back(path: Path, disk: CrashDisk) -> None:
-    """The first version whole again, with its boxes and slot, and the old device file: the second version still counts."""
+    """The first version whole again, and the old device file: the second version still counts."""
     before = {name: content for name, content in disk.files().items() if name.parent.name != "logs"}
     change_passphrase(path, disk)
     for name in (path / "keyring" / "00000001.mseal", path / "device.mseal"):
@@ -197,7 +197,10 @@ def test_keyring_put_back_is_refused(path: Path, disk: CrashDisk, restored: str)
         disk.write(path / "keyring" / "00000001.mseal", 0, first)
     else:
         disk.write(path / "keyring" / "00000002.mseal", 0, first)
-    refused = {"newest missing": (LocalRollback, PassphraseWrong), "newest replaced by the first": FormatError}
+    refused: dict[str, tuple[type[MemsealError], ...]] = {
+        "newest missing": (LocalRollback, PassphraseWrong),
+        "newest replaced by the first": (FormatError,),
+    }
     for passphrase in (PASSPHRASE, NEW_PASSPHRASE):
         with pytest.raises(refused[restored]):
             open_vault(path, disk, passphrase)

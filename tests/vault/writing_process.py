@@ -1,7 +1,7 @@
 """Begets processes that write numbered memories into a vault until they are killed.
 
-Each line on stdin names a vault's folder, the first number, and how many memories go into one write. The process begotten
-for it says its id, then the numbers of each write once that is acknowledged; when it has ended, an empty line follows.
+Each line on stdin names how many memories go into one write, the first number, and the vault's folder. The process that
+is begotten for it says its id, then the numbers of each write once it is acknowledged; an empty line follows its end.
 Forked, not started: two hundred starts of Python would take minutes.
 """
 
@@ -12,7 +12,13 @@ from pathlib import Path
 from memseal.vault import opening, writing
 from tests.vault.small_vault import open_vault
 
-WRITES = 6  # then the vault is closed and opened again: these can be cut short too
+WRITES = 3  # then the vault is closed and opened again: these can be cut short too
+
+
+def say(*numbers: int) -> None:
+    """Say numbers on a line, at once."""
+    sys.stdout.write(" ".join(map(str, numbers)) + "\n")
+    sys.stdout.flush()
 
 
 def write(path: Path, number: int, at_once: int) -> None:
@@ -25,7 +31,7 @@ def write(path: Path, number: int, at_once: int) -> None:
                     vault.remember(f"number {number}", source="test")
                 else:
                     vault.remember_many({"content": f"number {each}", "source": "test"} for each in numbers)
-                print(*numbers, flush=True)
+                say(*numbers)
                 number += at_once
 
 
@@ -38,10 +44,10 @@ def main() -> None:
         at_once, number, path = line.rstrip("\n").split(" ", 2)
         child = os.fork()
         if child == 0:
-            print(os.getpid(), flush=True)
+            say(os.getpid())
             write(Path(path), int(number), int(at_once))
         os.waitpid(child, 0)
-        print(flush=True)
+        say()
 
 
 if __name__ == "__main__":

@@ -154,11 +154,11 @@ def open_secrets(version: KeyringVersion, vault_key: VaultKey) -> Secrets:
     key = secrets_key(vault_key, version.vault_id, version.public.version)
     content = open_record(key, version.content[:PREAMBLE_SIZE], _SECRETS_INDEX, memoryview(version.secrets))
     fields = Fields(decode_value(content), "keyring_malformed", "secrets")
-    history = {}
+    history = dict[int, VaultKey]()
     for epoch, vault in fields.tuples("history", 2):
         row = Fields({"epoch": epoch, "key": vault}, "keyring_malformed", "history")
         history[row.count("epoch", 1)] = VaultKey(row.size("key", 32))
-    names = {}
+    names = dict[bytes, str]()
     for device, name in fields.tuples("names", 2):
         row = Fields({"device": device, "name": name}, "keyring_malformed", "names")
         names[row.size("device", 16)] = row.text("name")

@@ -110,10 +110,11 @@ def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Conte
 def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Column, ...]:
     """Return the columns of known names and types; the others are skipped by their length."""
     columns, offset = list[Column](), 0
-    if not isinstance(listed, list):
-        raise FormatError("column_length", f"the columns of record {index} are not a list")
     entries: list[Any] = listed
-    for entry in entries:
+    if type(entries) is not list:
+        raise FormatError("column_length", f"the columns of record {index} are not a list")
+    for value in entries:
+        entry: dict[str, Any] = value
         size = entry.get("bytes") if type(entry) is dict else None
         if not _is_count(size) or offset + size > len(content):
             raise FormatError("column_length", f"the columns of record {index} do not fit it")

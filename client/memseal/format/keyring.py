@@ -220,7 +220,7 @@ def _decode_entry(value: Any) -> DeviceEntry:
 
 def _decode_ended(value: Any) -> Ended:
     fields = Fields(value, "keyring_malformed", "ended")
-    streams = {}
+    streams = dict[bytes, End]()
     for stream_id, records, chain, length in fields.tuples("streams", 4):
         row = Fields(
             {"stream": stream_id, "records": records, "chain": chain, "length": length},

@@ -1,5 +1,6 @@
 """Bounded msgpack: values that cannot surprise (vault-format §9)."""
 
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 import msgpack
@@ -39,11 +40,10 @@ def decode_value(content: bytes | memoryview) -> Value:
 
 def decode_map(content: bytes | memoryview) -> dict[str, Value]:
     """Return the map that the bytes hold; `FormatError` `msgpack_invalid` for all else."""
-    value = decode_value(content)
+    value: dict[str, Value] = decode_value(content)
     if type(value) is not dict:
         raise FormatError("msgpack_invalid", "not a map")
-    entries: dict[str, Value] = value
-    return entries
+    return value
 
 
 def _check_complete(content: bytes | memoryview) -> None:
@@ -101,15 +101,13 @@ def _no_extension(code: int, data: bytes) -> Value:
     raise ValueError("an extension type")
 
 
+_ENTRIES: Final[dict[type, Callable[[Any], Iterable[Value]]]] = {list: iter, dict: dict[str, Value].values}
+
+
 def _is_too_deep(value: Value) -> bool:
-    level: list[Value] = [value] if type(value) is list or type(value) is dict else []
+    level: list[Value] = [value] if type(value) in _ENTRIES else []
     for _ in range(DEPTH_LIMIT):
-        level = [
-            entry
-            for child in level
-            for entry in (child.values() if type(child) is dict else child)
-            if type(entry) is list or type(entry) is dict
-        ]
+        level = [entry for parent in level for entry in _ENTRIES[type(parent)](parent) if type(entry) in _ENTRIES]
         if not level:
             return False
     return True

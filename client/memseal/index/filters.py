@@ -58,6 +58,8 @@ def _part(name: str, value: Any) -> tuple[Sequence[str], Sequence[Any]]:
         if isinstance(value, str):
             raise TypeError("tags is a list of texts, not one text")
         tags = list(value)
+        if not all(isinstance(tag, str) for tag in tags):
+            raise TypeError("tags is a list of texts")
         return [_TAGGED] * len(tags), tags
     if name in ("since", "until"):
         if not isinstance(value, datetime):

@@ -218,7 +218,7 @@ class VaultState:
 
     def take_early_vectors(self, ids: Iterable[bytes]) -> list[tuple[bytes, Stamp, bytes]]:
         """Return and forget the vectors that came before their memories: (id, stamp, code)."""
-        taken = []
+        taken = list[tuple[bytes, Stamp, bytes]]()
         for memory_id in ids:
             if memory_id in self._early:
                 taken += self.connection.execute(
@@ -343,13 +343,13 @@ class VaultState:
         before = self._identity(number)
         self._replace(number, item)
         embedded = vector is not None and vector != stamp
-        if embedded:
+        if vector is not None and embedded:
             self.note_vector(number, vector)
         elif vector is not None and not item.has_vector:
             self._dropped.append(number)
         self._unite_one(*before)
         self._unite_one(*self._identity(number))
-        for target in {memory_id, of, of_before} - {None}:
+        for target in {memory_id, of or memory_id, of_before or memory_id}:
             self._refresh_target(target)
         return 0 if embedded else number
 

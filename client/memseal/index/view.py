@@ -1,7 +1,6 @@
 """All that is open in RAM: the state and the vectors, fed record by record."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,8 @@ from memseal.memory.operations import (
 
 EMBEDDING = "embedding"
 """The setting that pins model and dimension, and the column's name."""
+DIMENSION_LIMIT = 1 << 16
+"""A pin beyond it pins nothing: models have thousands, and no device may make the others run out of memory."""
 
 
 class View:
@@ -146,7 +147,7 @@ class View:
             self.foreign_vectors += column.rows
             return none
         codes = np.frombuffer(column.content, "<f2").reshape(column.rows, column.width)
-        usable = np.isfinite(codes).all(axis=1)
+        usable: NDArray[np.bool_] = np.asarray(np.isfinite(codes).all(axis=1))
         if not usable.all():
             findings.append(Finding("column_value", where, "vectors with values that are not finite were passed over"))
         return codes, usable
@@ -155,10 +156,11 @@ class View:
 
     def state_pin(self) -> tuple[str, int] | None:
         """Return model and dimension as the settings name them."""
-        value: Any = self.state.setting(EMBEDDING)
-        if isinstance(value, dict) and isinstance(value.get("model"), str) and type(value.get("dimension")) is int:
-            return str(value["model"]), max(1, int(value["dimension"]))
-        return None
+        match self.state.setting(EMBEDDING):
+            case {"model": str(model), "dimension": dimension} if type(dimension) is int:
+                return (model, dimension) if 0 < dimension <= DIMENSION_LIMIT else None
+            case _:
+                return None
 
     def release_pin(self) -> None:
         """Follow the settings again."""

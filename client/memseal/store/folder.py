@@ -59,28 +59,39 @@ class VaultFolder:
             raise
         self._disk.sync_folder(path.parent)
 
-    def append(self, name: str, offset: int, content: bytes) -> None:
+    def append(self, name: str, offset: int, content: bytes, commit: int = 0) -> None:
         """Write at the end of the good part of a file, cutting off what is beyond it, with one fsync.
 
-        A file that begins here (offset 0) is there whole or not at all.
+        The content from its byte `commit` on is written only when all before it is durable. A file that begins here
+        (offset 0) is there whole or not at all.
         """
         path = self.path / name
         if offset == 0:
             self.replace(name, content)
         else:
-            self._disk.write(path, offset, content)
+            if commit:
+                self._disk.write(path, offset, content[:commit])
+                self._disk.sync(path)
+            self._disk.write(path, offset + commit, content[commit:])
             self._disk.sync(path)
             if name not in self._durable_names:
                 # Whoever made the file may have been stopped before its name was durable.
                 self._disk.sync_folder(path.parent)
         self._durable_names.add(name)
 
-    def sweep(self) -> None:
-        """Remove what a crash left of files that were not finished."""
+    def take_over(self) -> None:
+        """Begin after a process that may have been killed.
+
+        What it did not finish is removed, and the names that it left, which this process is going to build on, are made
+        durable: a key change that is finished here must not lose its keyring to the next power cut. Folders that were
+        deleted, or left out of a backup because they were empty, are made anew.
+        """
         for folder in (*_FOLDERS, ""):
+            self._disk.make_folder(self.path / folder)
             for name in self._disk.names(self.path / folder):
                 if name.startswith(".") and name.endswith(_SUFFIX + _UNFINISHED):
                     self._disk.remove(self.path / folder / name)
+            self._disk.sync_folder(self.path / folder)
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""

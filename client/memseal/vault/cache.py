@@ -44,7 +44,8 @@ def load_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple
         return None
     logbook = Logbook(folder, keychain, device.keys.sign, view)
     logbook.logs = {log.stream.stream_id: log for log in covered}
-    logbook.findings = [Finding(*row) for row in bound.tuples("findings", 3)]
+    for row in bound.tuples("findings", 3):
+        logbook.note(Finding(*row))
     return logbook, sum(log.end.length for log in covered)
 
 

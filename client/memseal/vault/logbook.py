@@ -11,7 +11,7 @@ from memseal.format.keys import SigningKey
 from memseal.format.log import End, LogReader, LogWriter, Opened, Reading, start_of
 from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
 from memseal.format.primitives import public_signing_key
-from memseal.format.records import decode_header
+from memseal.format.records import decode_header, places
 from memseal.index.view import View
 from memseal.memory.operations import (
     Head,
@@ -83,7 +83,7 @@ class Logbook:
         self._device = b"" if entry is None else entry.id
         self.view = view
         self.logs: dict[bytes, Log] = {}
-        self.findings: list[Finding] = []
+        self._noted: dict[Finding, None] = {}
         self.torn: list[Finding] = []
         """Incomplete writes at the end of own logs: never acknowledged, cut off by the next append."""
         self.outlived: dict[bytes, End] = {}
@@ -120,7 +120,9 @@ class Logbook:
         if log.stream.owner.id != self._device:
             rest = self._counting(log, rest)
         # Of this device's own ended streams all counts until it is written again: a key change may have been cut short.
-        self._commit(log, self._settle(log, self._read(log, rest, verified)))
+        acknowledged = 0 if verified is None else verified.records
+        reading = self._read(log, rest, verified)
+        self._commit(log, self._settle(log, reading, acknowledged if self.is_own(log) else None))
 
     def _counting(self, log: Log, content: memoryview) -> memoryview:
         """Return the bytes that follow the applied part of a log, up to where its owner was ended."""
@@ -149,12 +151,16 @@ class Logbook:
             else:
                 self.note(finding)
 
-    def _settle(self, log: Log, reading: Reading) -> "_Settled":
-        """Return the whole writes of a reading and where the log then stands; what is not whole waits."""
+    def _settle(self, log: Log, reading: Reading, acknowledged: int | None = None) -> "_Settled":
+        """Return the whole writes of a reading and where the log then stands; what is not whole waits.
+
+        Where the end is damaged, a write of several records may have been whole before. Of an own one this is known: it
+        is acknowledged only when the marks say so (`acknowledged`, the number of records of which they do).
+        """
         whole, unfinished, base = reading.trusted, list[Opened](), log.end.length
-        if not reading.damaged_end:
-            while whole and whole[-1].content.more:
-                unfinished.insert(0, whole.pop())
+        least = acknowledged if reading.damaged_end else 0
+        while least is not None and whole and whole[-1].content.more and whole[-1].place.index >= least:
+            unfinished.insert(0, whole.pop())
         waiting = [*unfinished, *reading.waiting]
         if not waiting:
             return _Settled(reading, reading.end, reading.end.length, unfinished=False)
@@ -192,8 +198,12 @@ class Logbook:
 
     def note(self, finding: Finding) -> None:
         """List a finding, once."""
-        if finding not in self.findings:
-            self.findings.append(finding)
+        self._noted[finding] = None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All that was noticed in the logs, in order."""
+        return list(self._noted)
 
     def hidden(self) -> list[Finding]:
         """Return a finding for each log of which another device has seen more than is here."""
@@ -221,7 +231,9 @@ class Logbook:
         heads = self._news_for(log)
         contents, decoded = _compose(log.counter or self._highest_own(), heads, batches)
         content, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
-        self._folder.append(log_file(log.stream.stream_id), log.stored - len(opening), opening + content)
+        # The record that ends a write is there only if the others are: or a crash could leave a part that looks whole.
+        commit = len(opening) + places(memoryview(content), 0, log.end.records)[-1].offset if len(batches) > 1 else 0
+        self._folder.append(log_file(log.stream.stream_id), log.stored - len(opening), opening + content, commit)
         self.logs[log.stream.stream_id] = log
         log.end, log.stored, log.counter = end, end.length, decoded[-1].counter
         log.named.update({head.stream_id: head.index + 1 for head in heads})
@@ -335,6 +347,8 @@ class Logbook:
         content = self._folder.read(log_file(log.stream.stream_id), start.length) or b""
         batches = list[Batch]()
         for record in self._reader(log).read(memoryview(content), start).trusted:
+            if record.place.index >= log.end.records:
+                break  # of a write that was not finished
             try:
                 meta = decode_meta(record.content.meta)
             except FormatError:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from memseal.errors import Finding, LocalRollback, VaultMissing
 from memseal.format.device_file import Stretch
 from memseal.format.keys import StretchedPassphrase
-from memseal.format.log import End
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
 from memseal.store.folder import VaultFolder
@@ -57,11 +56,12 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
     device = open_device(file, keyring.public, stretch)
     keychain = Keychain.open(keyring, device.keys.wrap, device.signing_public)
     _check_keyring(device.marks, keyring)
-    if device.slots != file.slots and not read_only:
-        device.save(folder)
+    if not read_only:
+        folder.take_over()
+        if device.slots != file.slots:
+            device.save(folder)
     opened = open_logs(folder, device, keychain)
     if not read_only:
-        folder.sweep()
         finish_key_change(opened)
     return opened
 
@@ -128,19 +128,19 @@ def cut_outlived(opened: Opened) -> None:
     """Cut the logs that were written again; the marks first, or a crash between looks like a file put back."""
     if not opened.logbook.outlived:
         return
-    opened.device = opened.device.with_marks(replace(opened.device.marks, logs=_shortened(opened)))
+    marks, logs = current_marks(opened), opened.logbook.logs
+    kept = {name: end for name, end in marks.logs.items() if name in logs and logs[name].end.length >= end.length}
+    opened.device = opened.device.with_marks(replace(marks, logs=kept))
     opened.device.save(opened.folder)
     opened.logbook.cut_outlived()
 
 
-def _shortened(opened: Opened) -> dict[bytes, End]:
-    """Return the marks of logs without those that are cut on purpose."""
-    logs = opened.logbook.logs
-    return {
-        stream_id: mark
-        for stream_id, mark in opened.device.marks.logs.items()
-        if stream_id in logs and logs[stream_id].end.length >= mark.length
-    }
+def save_marks(opened: Opened) -> None:
+    """Note durably what was seen, where that is more than was noted before."""
+    marks = current_marks(opened)
+    if marks != opened.device.marks:
+        opened.device = opened.device.with_marks(marks)
+        opened.device.save(opened.folder)
 
 
 def write_cache(opened: Opened) -> None:

@@ -99,6 +99,8 @@ def _allowed(view: View, filters: Mapping[str, Any]) -> NDArray[np.bool_] | None
 
 def listed(view: View, limit: int, offset: int, filters: Mapping[str, Any]) -> Sequence[Memory]:
     """Return memories by time, newest first."""
+    if type(limit) is not int or type(offset) is not int or limit < 0 or offset < 0:
+        raise ValueError("limit and offset are whole numbers from 0")
     wanted = condition(filters)
     rows = view.state.connection.execute(
         f"SELECT m.n FROM memories m WHERE {wanted.where} ORDER BY {_ORDER} DESC, m.n DESC LIMIT ? OFFSET ?",  # noqa: S608

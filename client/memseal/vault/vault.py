@@ -35,7 +35,7 @@ from memseal.store.lock import VaultLock
 from memseal.vault import joining, passphrases, reindexing, syncing
 from memseal.vault.creation import create_folder
 from memseal.vault.logbook import Batch
-from memseal.vault.opening import Opened, current_marks, follow_pin, open_folder, stretcher, write_cache
+from memseal.vault.opening import Opened, follow_pin, open_folder, save_marks, stretcher, write_cache
 from memseal.vault.searching import Hit, counted, listed, search
 from memseal.vault.status import Status, status_of
 from memseal.vault.syncing import SyncReport
@@ -156,10 +156,7 @@ class Vault:
 
     def _settle(self) -> None:
         opened = self._opened
-        marks = current_marks(opened)
-        if marks != opened.device.marks:
-            opened.device = opened.device.with_marks(marks)
-            opened.device.save(opened.folder)
+        save_marks(opened)
         write_cache(opened)
 
     def __enter__(self) -> Self:
@@ -348,6 +345,9 @@ class Vault:
         opened = self._opened
         before = sum(log.end.length for log in opened.logbook.logs.values())
         opened.logbook.write(batches, secrets.token_bytes(4))
+        if len(batches) > 1:
+            # A write of several records is acknowledged when the marks know it: see `Logbook._settle`.
+            save_marks(opened)
         opened.uncached += sum(log.end.length for log in opened.logbook.logs.values()) - before
         follow_pin(opened)
 

@@ -84,7 +84,7 @@ def run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = "--json" in options
     try:
-        code = application_command(list(arguments) or ["--help"])
+        code = _command(list(arguments) or ["--help"])
     except typer.TyperException as error:
         return _wrong_usage(error.format_message(), as_json=as_json)
     except exits.WrongUsage as error:
@@ -116,7 +116,7 @@ def _interrupted(message: str, *, as_json: bool) -> int:
     return exits.INTERRUPTED
 
 
-def application_command(arguments: list[str]) -> int:
+def _command(arguments: list[str]) -> int:
     """Run the command that the arguments name; its errors come out as they are."""
     outcome = typer.main.get_command(application).main(arguments, prog_name=_PROGRAM, standalone_mode=False)
     return outcome if isinstance(outcome, int) else exits.DONE

@@ -1,4 +1,26 @@
-"""The JSON documents of the commands: stable names, times in ISO 8601 UTC, ids in hex digits, texts verbatim."""
+"""The JSON documents of the commands: stable names, times in ISO 8601 UTC, ids in hex digits, texts verbatim.
+
+What is listed here stays; a later version may add members. Errors are `error` with `code` and `message`.
+
+| command | members |
+|---|---|
+| init | vault (path, id), emergency_kit (a secret) |
+| join | vault (path, id), server, memories |
+| kit | emergency_kit (a secret) |
+| passwd | emergency_kit (a secret), devices_with_old_passphrase |
+| remember | memory, new |
+| show, supersede, retract, restore | memory |
+| recall | query, status (ok or empty), hits (memory, score, why) |
+| list | memories, total, limit, offset |
+| import | format, rows, new, known, changed, changed_origins, refused, refused_rows (line, reason), … |
+| | … unknown_fields (name: count), interrupted |
+| export | path, memories, left_out; the lines it writes are memories with the member `memseal` |
+| sync | remote, new_memories, pulled_bytes, pushed_bytes, findings (code, where, detail) |
+| status | the fields of `memseal.Status` |
+| verify | ok, findings (code, where, detail) |
+| reindex | embedded |
+| demo | ok, claims (text, holds), totals |
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict

@@ -167,7 +167,10 @@ def _target(path: Path | None) -> Generator[TextIO]:
     try:
         fresh.unlink(missing_ok=True)
         with os.fdopen(
-            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8", newline="\n"
+            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600),
+            "w",
+            encoding="utf-8",
+            newline="\n",
         ) as file:
             yield file
         fresh.replace(path)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from memseal.surfaces.cli import asking, exits
 from memseal.surfaces.cli.options import (
@@ -14,8 +15,9 @@ from memseal.surfaces.cli.options import (
     embedder_choice,
     open_vault,
 )
-from memseal.surfaces.cli.output import advise, notes, screen, write_json
+from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_kit
+from memseal.surfaces.display import visible
 from memseal.vault.vault import Vault
 
 DeviceName = Annotated[
@@ -107,14 +109,17 @@ def passwd(
     path, old = vault or default_vault(), asking.passphrase(passphrase_fd)
     with Vault.open(path, old, embedder=None) as opened:
         opened.change_passphrase(old, asking.next_passphrase(new_passphrase_fd), remote=remote)
-        text = opened.emergency_kit
+        text, devices = opened.emergency_kit, opened.status().devices
+    waiting = [device.name or device.id for device in devices if device.old_passphrase]
     if as_json:
-        write_json({"emergency_kit": text})
+        write_json({"emergency_kit": text, "devices_with_old_passphrase": waiting})
         return exits.DONE
     console = screen()
     console.print("The passphrase was changed. The emergency kit of before opens nothing any more.", soft_wrap=True)
     show_kit(console, text)
-    advise("Your other devices ask for the new passphrase at their next `memseal passwd`: `memseal status` lists them.")
+    if waiting:
+        devices_line = f"Run `memseal passwd` with the same new passphrase on: {', '.join(waiting)}"
+        write_lines(console, Text(visible(devices_line)))
     return exits.DONE
 
 

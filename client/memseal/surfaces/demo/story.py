@@ -90,7 +90,7 @@ class Story:
     def _phone(self, laptop: Vault, server: str) -> Vault:
         self._stage.step("A phone joins, with the emergency kit and the passphrase")
         kit = laptop.emergency_kit
-        self._stage.say("emergency kit  ", (f"{kit[:31]}…", "yellow"), "  for your drawer, never for the server")
+        self._stage.say("emergency kit  ", (f"{kit[:31]}…", "yellow"), "  to keep on paper")
         phone = Vault.join(
             self._folder / "phone", kit, PASSPHRASE, server, device_name="phone", embedder=self._embedder
         )

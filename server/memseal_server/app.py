@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from aiohttp import web
 
@@ -33,6 +34,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"
 _ID = re.compile(r"[0-9a-f]{32}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _BYTES = "application/octet-stream"
+# What is signed for one device is no shared cache's to keep.
+_EVERY_ANSWER = {"Server": "memseal-server", "Cache-Control": "no-store"}
 _MAX_WAIT_SECONDS = 60
 
 # Larger bodies are taken a few at a time: 64 of 68 MiB would be 4 GiB of memory.
@@ -60,7 +63,8 @@ class _Admitted:
 class Listener:
     """A server that listens; `origin` is where, with the real port."""
 
-    def __init__(self, runner: web.AppRunner, vaults: Vaults, origin: str) -> None:
+    def __init__(self, sockets: asyncio.Server, runner: web.AppRunner, vaults: Vaults, origin: str) -> None:
+        self._sockets = sockets
         self._runner = runner
         self._vaults = vaults
         self.origin = origin
@@ -68,6 +72,7 @@ class Listener:
     async def close(self) -> None:
         """Stop listening, let waiting requests answer, and finish those that are being answered."""
         self._vaults.waiters.close()
+        self._sockets.close()
         await self._runner.cleanup()
 
 
@@ -78,24 +83,50 @@ async def listen(
     server = _Server(store, limits, identities)
     runner = web.AppRunner(
         server.application(),
-        access_log=None,
-        # aiohttp's own lines carry addresses and request heads.
-        logger=_silent_log(),
-        auto_decompress=False,  # digests are over the bytes as sent, and a gzip could be a bomb
         handler_cancellation=True,  # a device that hangs up waits no longer
-        keepalive_timeout=_IDLE_SECONDS,
-        lingering_time=_LINGERING_SECONDS,
-        max_line_size=_MAX_HEADER_BYTES,
-        max_field_size=_MAX_HEADER_BYTES,
         shutdown_timeout=_SHUTDOWN_SECONDS,
     )
     await runner.setup()
-    await web.TCPSite(runner, host, port).start()
-    real_port = runner.addresses[0][1]
+    requests = runner.server
+    assert requests is not None  # there from `setup` to `cleanup`
+    loop = asyncio.get_running_loop()
+    sockets = await loop.create_server(lambda: _Connection(requests, loop), host, port)
+    real_port = sockets.sockets[0].getsockname()[1]
     origin = f"http://[{host}]:{real_port}" if ":" in host else f"http://{host}:{real_port}"
     if not identities:
         server.identities = (origin.removesuffix(":80"),)
-    return Listener(runner, server.vaults, origin)
+    return Listener(sockets, runner, server.vaults, origin)
+
+
+class _Connection(web.RequestHandler):
+    def __init__(self, requests: web.Server, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(
+            requests,
+            loop=loop,
+            access_log=None,
+            # aiohttp's own lines carry addresses and request heads.
+            logger=_silent_log(),
+            auto_decompress=False,  # digests are over the bytes as sent, and a gzip could be a bomb
+            keepalive_timeout=_IDLE_SECONDS,
+            lingering_time=_LINGERING_SECONDS,
+            max_line_size=_MAX_HEADER_BYTES,
+            max_field_size=_MAX_HEADER_BYTES,
+        )
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is not HTTP; the parser's `message` quotes it, and is left out."""
+        answer = super().handle_error(request, status, exc)
+        if status == HTTPStatus.BAD_REQUEST:
+            answer = _problem_response(Problem("request_invalid", "Send an HTTP/1.1 request with a smaller head."))
+            answer.force_close()
+        answer.headers.update(_EVERY_ANSWER)
+        return answer
 
 
 class _Server:
@@ -302,9 +333,7 @@ def _not_modified(tag: str) -> web.Response:
 
 
 async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    response.headers["Server"] = "memseal-server"
-    # What is signed for one device is no shared cache's to keep.
-    response.headers["Cache-Control"] = "no-store"
+    response.headers.update(_EVERY_ANSWER)
 
 
 def _id(text: str) -> bytes:

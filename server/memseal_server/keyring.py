@@ -28,8 +28,14 @@ def accept(previous: Version | None, candidate: Version) -> None:
         _check_kit(previous, candidate)
         _check_epoch_needed(previous, candidate)
     _check_floor(previous, candidate)
-    _check_sealed(candidate)
+    check_sealed(candidate)
     _check_signatures(previous, candidate)
+
+
+def check_sealed(candidate: Version) -> None:
+    """Refuse a whole version whose sealed part is not the approved one (rule K9)."""
+    if candidate.sealed_found is not None and candidate.sealed_found != candidate.sealed:
+        raise Refused("keyring_sealed", "The sealed part is not the one that was approved.")
 
 
 def is_join(previous: Version, candidate: Version) -> bool:
@@ -160,11 +166,6 @@ def _check_floor(previous: Version | None, candidate: Version) -> None:
     floor = None if previous is None else previous.fields.get("floor")
     if "floor" not in candidate.fields or candidate.fields["floor"] != floor:
         raise Refused("keyring_floor", "The floor is nil in this version of the format.")
-
-
-def _check_sealed(candidate: Version) -> None:
-    if candidate.sealed_found is not None and candidate.sealed_found != candidate.sealed:
-        raise Refused("keyring_sealed", "The sealed part is not the one that was approved.")
 
 
 def _check_signatures(previous: Version | None, candidate: Version) -> None:

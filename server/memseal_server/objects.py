@@ -1,6 +1,7 @@
 """Find a vault's objects in the store, and remember what is known of them: they never change."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -68,6 +69,8 @@ class Objects:
                     version = int(number)
                 case [_, "logs", stream, seq]:
                     streams[bytes.fromhex(stream)] = int(seq)
+                case [_, "sealed", _]:
+                    pass  # a part of a version, which the keyring's own key stands for
                 case _:
                     raise StoreUnavailable("the store has a key that this server does not know")
         return version, streams
@@ -77,21 +80,35 @@ class Objects:
         known = self._versions.get((vault, number))
         if known is not None:
             return known
-        content = await self.version_bytes(vault, number)
+        open_part = await self.version_bytes(vault, number, whole=False)
         try:
-            version = await parse_version(content, vault)
+            version = await parse_version(open_part, vault)
         except versions.Refused as error:
             raise StoreUnavailable("a stored keyring version is damaged") from error
         self._versions.put((vault, number), version, weight=version.open_length)
         return version
 
-    async def version_bytes(self, vault: bytes, number: int, *, end: int | None = None) -> bytes:
-        """Return a stored version's bytes up to `end` (None: all)."""
-        return _there(await self._store.get(_keyring_folder(vault) + _digits(number), 0, end))
+    async def version_bytes(self, vault: bytes, number: int, *, whole: bool) -> bytes:
+        """Return a stored version's open part, followed with `whole` by the sealed part where that is there."""
+        open_part = _there(await self._store.get(_keyring_folder(vault) + _digits(number)))
+        return open_part + (await self.sealed_part(vault, number) or b"") if whole else open_part
 
-    async def put_version(self, vault: bytes, number: int, content: bytes) -> Stored | AlreadyThere:
-        """Store a version unless its number is taken."""
+    async def has_open_part(self, vault: bytes, number: int, content: bytes) -> bool:
+        """Whether this is the open part of the stored version of that number."""
+        there = await self._store.head(_keyring_folder(vault) + _digits(number))
+        return there is not None and there.digest == hashlib.sha256(content).digest()
+
+    async def sealed_part(self, vault: bytes, number: int) -> bytes | None:
+        """Return a stored version's sealed part, or None where it is not there."""
+        return await self._store.get(_sealed_folder(vault) + _digits(number))
+
+    async def put_open_part(self, vault: bytes, number: int, content: bytes) -> Stored | AlreadyThere:
+        """Store a version's open part unless its number is taken."""
         return await self._store.put_new(_keyring_folder(vault) + _digits(number), content)
+
+    async def put_sealed_part(self, vault: bytes, number: int, content: bytes) -> Stored | AlreadyThere:
+        """Store the sealed part that the stored open part approves, unless it is there."""
+        return await self._store.put_new(_sealed_folder(vault) + _digits(number), content)
 
     async def segment_bytes(self, vault: bytes, stream: bytes, seq: int) -> bytes:
         """Return a stored segment."""
@@ -177,6 +194,10 @@ def _there(content: bytes | None) -> bytes:
 
 def _keyring_folder(vault: bytes) -> str:
     return f"{vault.hex()}/keyring/"
+
+
+def _sealed_folder(vault: bytes) -> str:
+    return f"{vault.hex()}/sealed/"
 
 
 def _stream_folder(vault: bytes, stream: bytes) -> str:

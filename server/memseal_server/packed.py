@@ -1,4 +1,4 @@
-"""Decode one msgpack value within the bounds of vault-format §9.
+"""Decode one msgpack value within the bounds of vault-format §9 and sync-protocol §4.
 
 Written here because the bytes are a stranger's: the library takes memory for what an array's header
 declares, at every depth, before it sees that the entries are missing.
@@ -56,8 +56,8 @@ class _Reader:
     def value(self, depth: int) -> Any:
         """Read one value; what is unknown (an extension type) is refused."""
         self._values += 1
-        if depth > _MAX_DEPTH or self._values > _MAX_VALUES:
-            raise MsgpackInvalid("too deep, or too many values")
+        if self._values > _MAX_VALUES:
+            raise MsgpackInvalid("too many values")
         head = self._take(1)[0]
         if head <= 0x7F:
             return head
@@ -103,11 +103,11 @@ class _Reader:
             raise MsgpackInvalid("a text that is not UTF-8") from None
 
     def _array(self, count: int, depth: int) -> list[Any]:
-        self._check_entries(count, 1)
+        self._check_bounds(count, 1, depth)
         return [self.value(depth + 1) for _ in range(count)]
 
     def _map(self, count: int, depth: int) -> dict[str, Any]:
-        self._check_entries(count, 2)
+        self._check_bounds(count, 2, depth)
         entries: dict[str, Any] = {}
         for _ in range(count):
             key = self.value(depth + 1)
@@ -116,7 +116,9 @@ class _Reader:
             entries[key] = self.value(depth + 1)
         return entries
 
-    def _check_entries(self, count: int, values_each: int) -> None:
+    def _check_bounds(self, count: int, values_each: int, depth: int) -> None:
+        if depth >= _MAX_DEPTH:
+            raise MsgpackInvalid("arrays and maps nested too deep")
         # Each entry takes a byte at least, so a count beyond what is left is a lie.
         if count > _MAX_ENTRIES or count * values_each > len(self._data) - self.position:
             raise MsgpackInvalid("more entries than there can be")

@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memseal_server import access, keyring
@@ -52,6 +53,7 @@ class Vaults:
     def __init__(self, store: BlobStore, limits: Limits) -> None:
         self._objects = Objects(store)
         self._limits = limits
+        self._storing: set[asyncio.Task[bool]] = set()  # the event loop itself keeps no task alive
         self.waiters = Waiters(limits.max_waiters)
         self.streams = Streams(self._objects, limits, self.waiters)
 
@@ -92,33 +94,33 @@ class Vaults:
                 await _wait(changed, min(left, self._limits.recheck_seconds))
 
     async def version_bytes(self, vault: bytes, number: int | None, *, stripped: bool) -> bytes:
-        """Return a version (None: the newest), whole or stripped; `not_found` if it is not there."""
+        """Return a version (None: the newest), whole where all of it is there, or stripped; else `not_found`."""
         newest = await self._objects.newest_version(vault)
         if newest is None:
             raise _vault_unknown()
         wanted = newest.number if number is None else number
         if not 1 <= wanted <= newest.number:
             raise Problem("not_found", "Ask for a version up to the newest.")
-        end = (await self._objects.version(vault, wanted)).open_length if stripped else None
-        return await self._objects.version_bytes(vault, wanted, end=end)
+        return await self._objects.version_bytes(vault, wanted, whole=not stripped)
 
     async def put_version(self, vault: bytes, number: int, content: bytes, key: bytes, *, refill: bool) -> bool:
-        """Store a version that is accepted after the newest; whether it is new, else the same was there already."""
+        """Store a version that is accepted after the newest, or complete one; whether any of it is new."""
         newest = await self._objects.newest_version(vault)
         role = self._role(vault, key, newest, registers=number == 1, refills=refill)
         access.require(role, *VERSION_ROLES)
         next_number = 1 if newest is None else newest.number + 1
         if number > next_number:
             raise _conflict()
+        candidate = await _parse(content, vault, role)
         if number < next_number:
-            return await self._is_same(vault, number, content)
-        await _check_version(newest, await _parse(content, vault, role), role)
-        await check_room(self._objects, self._limits, vault, len(content), headroom=_KEYRING_HEADROOM_BYTES)
-        outcome = await self._objects.put_version(vault, number, content)
-        if not isinstance(outcome, Stored):
-            return await self._is_same(vault, number, content)
-        self.waiters.wake(vault)
-        return True
+            return await self._complete(vault, number, candidate, content)
+        await _check_version(newest, candidate, role)
+        await self._check_room(vault, len(content))
+        # A device that hangs up cancels its request, which would leave the version without its sealed part.
+        storing = asyncio.create_task(self._store(vault, candidate, content))
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+        return await asyncio.shield(storing)
 
     def _role(self, vault: bytes, key: bytes, newest: Version | None, *, registers: bool, refills: bool) -> Role:
         if newest is not None:
@@ -129,30 +131,58 @@ class Vaults:
             raise Problem("registration_closed", "Ask the server's operator to open it for new vaults.")
         return Role.BEARER if refills else access.founder_role(key, vault)
 
-    async def _is_same(self, vault: bytes, number: int, content: bytes) -> bool:
-        if await self._objects.version_bytes(vault, number) != content:
+    async def _store(self, vault: bytes, candidate: Version, content: bytes) -> bool:
+        # The open part first: of versions that race for a number, it decides which one is there.
+        open_part, sealed_part = _parts(candidate, content)
+        outcome = await self._objects.put_open_part(vault, candidate.number, open_part)
+        if not isinstance(outcome, Stored):
+            return await self._complete(vault, candidate.number, candidate, content)
+        if sealed_part:
+            await self._objects.put_sealed_part(vault, candidate.number, sealed_part)
+        self.waiters.wake(vault)
+        return True
+
+    async def _complete(self, vault: bytes, number: int, candidate: Version, content: bytes) -> bool:
+        open_part, sealed_part = _parts(candidate, content)
+        if not await self._objects.has_open_part(vault, number, open_part):
             raise _conflict()
-        return False
+        with _refusals():
+            keyring.check_sealed(candidate)
+        if not sealed_part or await self._objects.sealed_part(vault, number) is not None:
+            return False
+        await self._check_room(vault, len(sealed_part))
+        return isinstance(await self._objects.put_sealed_part(vault, number, sealed_part), Stored)
+
+    async def _check_room(self, vault: bytes, size: int) -> None:
+        await check_room(self._objects, self._limits, vault, size, headroom=_KEYRING_HEADROOM_BYTES)
 
 
 async def _parse(content: bytes, vault: bytes, role: Role) -> Version:
-    try:
+    with _refusals():
         version = await parse_version(content, vault)
-    except Refused as refused:
-        raise Problem(refused.code, refused.detail) from None
     if version.sealed_found is None and role is not Role.BEARER:
         raise Problem("keyring_sealed", "Send the whole version, with its sealed part.")
     return version
 
 
 async def _check_version(newest: Version | None, candidate: Version, role: Role) -> None:
-    try:
+    with _refusals():
         # In a thread: up to two thousand signatures are verified.
         await asyncio.to_thread(keyring.accept, newest, candidate)
-    except Refused as refused:
-        raise Problem(refused.code, refused.detail) from None
     if role is Role.EPOCH and (newest is None or not keyring.is_join(newest, candidate)):
         raise Problem("key_forbidden", "The epoch key puts join versions only.")
+
+
+def _parts(version: Version, content: bytes) -> tuple[bytes, bytes]:
+    return content[: version.open_length], content[version.open_length :]
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    try:
+        yield
+    except Refused as refused:
+        raise Problem(refused.code, refused.detail) from None
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

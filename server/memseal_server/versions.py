@@ -87,7 +87,6 @@ class Version:
     signatures: tuple[tuple[bytes, bytes], ...]
     digest: bytes
     open_length: int
-    size_bytes: int
 
     def active_signers(self) -> frozenset[bytes]:
         """Return the signing keys of the active devices."""
@@ -136,7 +135,6 @@ def read_version(data: bytes, vault: bytes) -> Version:
         signatures=_read_signatures(approval),
         digest=hashlib.sha256(b"memseal/v1/keyring" + head + sealed).digest(),
         open_length=open_length,
-        size_bytes=len(data),
     )
 
 

@@ -60,7 +60,10 @@ def test_any_bytes_give_a_value_or_the_one_error(data: bytes) -> None:
         pytest.param(b"\x82\xa1a\x01\xa1a\x02", id="a key twice"),
         pytest.param(b"\xa1\xff", id="a text that is not UTF-8"),
         pytest.param(b"\xa3\xed\xa0\x80", id="a lone surrogate"),
-        pytest.param(b"\x91" * 33 + b"\x90", id="too deep"),
+        pytest.param(b"\x91" * 32 + b"\x90", id="too deep"),
+        pytest.param(b"\x91" * 32 + b"\x80", id="a map too deep"),
+        pytest.param(b"\x91" * 32 + b"\xdc\x00\x00", id="a long array too deep"),
+        pytest.param(b"\x81\xa0" * 32 + b"\x90", id="too deep in maps"),
         pytest.param(b"\xdd\x00\x10\x00\x01" + bytes(1_048_577), id="too many entries"),
         pytest.param(b"\x9f" + b"\xdd\x00\x01\x00\x00" * 2, id="a count without entries"),
         pytest.param(b"\xdc\xff\xff" + (b"\xdc\x00\x1f" + b"\x90" * 31) * 65_535, id="too many values"),
@@ -72,7 +75,8 @@ def test_value_beyond_the_bounds_is_refused(data: bytes) -> None:
 
 
 def test_depth_of_32_is_decoded() -> None:
-    assert decode(b"\x91" * 32 + b"\xc0")
+    for innermost in (b"\x91\xc0", b"\x90", b"\x80", b"\x81\xa0\xc0"):
+        assert decode(b"\x91" * 31 + innermost)
 
 
 def test_declared_lengths_cost_nothing_before_the_entries_are_there() -> None:

@@ -432,6 +432,22 @@ def test_registration_broken_off_at_any_request_goes_on_in_the_next(tmp_path: Pa
         again.close()
 
 
+def test_passphrase_change_completed_after_a_lost_answer_keeps_what_was_written_between(tmp_path: Path) -> None:
+    remote = MemoryRemote()
+    with remote.connected():
+        device = first_device(tmp_path / "one")
+        device.sync()
+        remote.breaks = {1: Break.AFTER}
+        with pytest.raises(RemoteUnreachable):
+            device.change_passphrase("a newer passphrase")
+        device.vault.remember("between", source="test")
+        device.change_passphrase("a newer passphrase")
+        device.reopen(from_cache=False)
+        assert contents(device) == {"between"}
+        assert device.sync().findings == []
+        device.close()
+
+
 @pytest.mark.parametrize("answer_limit", [200, 1_171, 1_172, 5_000])
 def test_record_larger_than_one_answer_is_taken_in_pieces(pair: Pair, answer_limit: int) -> None:
     pair.remote.answer_limit = answer_limit

@@ -46,7 +46,8 @@ def neighbours(candidates: Candidates, weights: Weights) -> list[Pairs]:
 
 def _close(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which pairs are of one sitting; a memory without a time (0) is taken to be."""
-    return (one == 0) | (other == 0) | (np.abs(one - other) <= SITTING_MICROSECONDS)
+    close: NDArray[np.bool_] = (one == 0) | (other == 0) | (np.abs(one - other) <= SITTING_MICROSECONDS)
+    return close
 
 
 def from_neighbours(pairs: Sequence[Pairs], scores: NDArray[np.float64]) -> NDArray[np.float64]:

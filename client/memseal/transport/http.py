@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import aiohttp
 from yarl import URL
@@ -158,10 +158,10 @@ def _hex(value: Any, size: int) -> bytes:
 
 def _problem(content: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(content)
+        value: Any = json.loads(content)
     except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+        value = None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _clock_of(content: bytes) -> float | None:

@@ -4,10 +4,11 @@ import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlsplit
 
-from http_message_signatures import HTTPMessageSigner, algorithms
-from http_message_signatures.structures import CaseInsensitiveDict
+from http_message_signatures import algorithms
+from http_message_signatures.signatures import HTTPMessageSigner
 
 from memseal.errors import RemoteUnknown
 from memseal.format.keys import SigningKey
@@ -37,7 +38,7 @@ class Message:
 
     method: str
     url: str
-    headers: "CaseInsensitiveDict"
+    headers: dict[str, str]
 
 
 class RequestSigner:
@@ -51,12 +52,13 @@ class RequestSigner:
         self._identity = identity
         self._now = now
         self._random = random
-        self._signer = HTTPMessageSigner(signature_algorithm=algorithms.ED25519)
+        # The library ships no types for what is used here; all of it is behind `headers`.
+        self._signer: Any = HTTPMessageSigner(signature_algorithm=algorithms.ED25519)  # pyright: ignore[reportPrivateImportUsage]
         self.offset_seconds = 0.0
 
     def headers(self, method: str, url: str, body: bytes | None) -> dict[str, str]:
         """Return the headers that sign a request."""
-        message = Message(method, url, CaseInsensitiveDict({IDENTITY_HEADER: self._identity}))
+        message = Message(method, url, {IDENTITY_HEADER: self._identity})
         prepared = self._signer.prepare(
             message,
             key_id=public_signing_key(self._key).hex(),
@@ -68,7 +70,7 @@ class RequestSigner:
             body=body,
         )
         self._signer.apply(message, prepared, sign(self._key, prepared.signature_base))
-        return {str(name): str(value) for name, value in message.headers.items()}
+        return message.headers
 
     def learn_clock(self, server_seconds: float) -> None:
         """Sign from now on with the server's time."""

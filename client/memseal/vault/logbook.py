@@ -354,11 +354,7 @@ class Logbook:
             except FormatError:
                 continue  # it was noted when the log was read, and has no effect anywhere
             counter = meta.counter
-            values = [
-                {**value, "stamp": value.get("stamp") or [counter, position]}
-                for position, value in enumerate(meta.operations)
-                if isinstance(value, dict)
-            ]
+            values = [_restamped(value, counter, position) for position, value in enumerate(meta.operations)]
             log.counter = max(log.counter, counter)
             batches.append(Batch(columns=record.content.columns, values=values))
         return batches
@@ -456,6 +452,11 @@ def _compose(previous: int, heads: tuple[Head, ...], batches: Sequence[Batch]) -
         composed.append(_Composed(decoded, batch.columns, counter))
         previous, heads = counter, ()
     return contents, composed
+
+
+def _restamped(value: dict[str, Any], counter: int, position: int) -> dict[str, Any]:
+    """Return an operation as it was stored, with the stamp of its first record."""
+    return value if value.get("stamp") else {**value, "stamp": [counter, position]}
 
 
 def _is_fork(log: Log, reading: Reading, content: memoryview) -> bool:

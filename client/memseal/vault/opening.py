@@ -129,7 +129,9 @@ def cut_outlived(opened: Opened) -> None:
     if not opened.logbook.outlived:
         return
     marks, logs = current_marks(opened), opened.logbook.logs
-    kept = {name: end for name, end in marks.logs.items() if name in logs and logs[name].end.length >= end.length}
+    # A log of which nothing is left is removed.
+    there = {name: log.end for name, log in logs.items() if log.end.records}
+    kept = {name: end for name, end in marks.logs.items() if name in there and there[name].length >= end.length}
     opened.device = opened.device.with_marks(replace(marks, logs=kept))
     opened.device.save(opened.folder)
     opened.logbook.cut_outlived()

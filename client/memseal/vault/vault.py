@@ -99,7 +99,8 @@ class Vault:
         """Open a vault, for writing unless `read_only`.
 
         Raises `VaultMissing`, `PassphraseWrong`, `VaultBusy` (open for writing elsewhere), `LocalRollback`,
-        `DeviceEnded`, `DeviceFileDamaged` or `FormatError`. Damage to single records does not raise: `status().findings` lists it.
+        `DeviceEnded`, `DeviceFileDamaged` or `FormatError`. Damage to single records does not raise:
+        `status().findings` lists it.
         """
         return cls._open(VaultFolder(_path(path), OsDisk()), stretcher(passphrase), read_only, embedder)
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import cast
 
 from aiohttp import web
 
@@ -50,6 +51,10 @@ _IDLE_SECONDS = 75.0
 _LINGERING_SECONDS = 2.0
 _SHUTDOWN_SECONDS = 10.0
 
+# For aiohttp's own lines, which carry addresses and request heads.
+_silent = logging.getLogger("memseal_server.silent")
+_silent.disabled = True
+
 
 @dataclass(frozen=True)
 class _Admitted:
@@ -87,8 +92,7 @@ async def listen(
         shutdown_timeout=_SHUTDOWN_SECONDS,
     )
     await runner.setup()
-    requests = runner.server
-    assert requests is not None  # there from `setup` to `cleanup`
+    requests = cast("web.Server", runner.server)  # there from `setup` to `cleanup`
     loop = asyncio.get_running_loop()
     sockets = await loop.create_server(lambda: _Connection(requests, loop), host, port)
     real_port = sockets.sockets[0].getsockname()[1]
@@ -103,9 +107,8 @@ class _Connection(web.RequestHandler):
         super().__init__(
             requests,
             loop=loop,
-            access_log=None,
-            # aiohttp's own lines carry addresses and request heads.
-            logger=_silent_log(),
+            access_log=_silent,
+            logger=_silent,
             auto_decompress=False,  # digests are over the bytes as sent, and a gzip could be a bomb
             keepalive_timeout=_IDLE_SECONDS,
             lingering_time=_LINGERING_SECONDS,
@@ -369,10 +372,3 @@ def _query_number(request: web.Request, name: str, *, default: int, least: int =
 
 def _too_large(limit: int) -> Problem:
     return Problem("too_large", f"Objects have at most {limit} bytes here: send smaller segments.")
-
-
-def _silent_log() -> logging.Logger:
-    silent = logging.getLogger("memseal_server.silent")
-    silent.addHandler(logging.NullHandler())
-    silent.propagate = False
-    return silent

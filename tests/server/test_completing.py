@@ -1,4 +1,4 @@
-"""A version that came stripped, or half, is completed by whoever brings the whole (sync-protocol §2, §4)."""
+"""A version that came stripped, or by half, is completed by whoever brings the whole (sync-protocol §2 and §4)."""
 
 import asyncio
 from pathlib import Path
@@ -9,10 +9,10 @@ from memseal_server.blobs import AlreadyThere, BlobStore, Stored, StoreUnavailab
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.limits import Limits
 from memseal_server.vaults import Vaults
-from tests.server.building import BODY_SIZE, Draft, pack, private_key, public, record, some_bytes
+from tests.server.building import BODY_SIZE, Draft, private_key, public, record, some_bytes
 from tests.server.calling import Caller
 
-REFILL = {"query": "refill=true"}
+REFILL = "refill=true"
 ALICE = public(private_key("alice"))
 
 
@@ -20,9 +20,180 @@ def key_of(draft: Draft, part: str) -> str:
     return f"{draft.vault.hex()}/{part}/{draft.fields['version']:010d}"
 
 
-def with_other_secrets(draft: Draft) -> bytes:
-    return draft.stripped() + record(2, pack({"boxes": [], "slots": []})) + record(3, some_bytes("other", BODY_SIZE))
+async def put_by_alice(vaults: Vaults, draft: Draft) -> bool:
+    return await vaults.put_version(draft.vault, 1, draft.build(), ALICE, refill=False)
 
 
-class Gated:
-    """Puts into a store; the sealed part waits at a gate, and fails where the store is said to be down."""
+class FailingStore(SqliteStore):
+    """It fails before the sealed part of a version."""
+
+    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+        if "/sealed/" in key:
+            raise StoreUnavailable("down")
+        return await super().put_new(key, content)
+
+
+class SlowStore(SqliteStore):
+    """It says when it comes to a version's sealed part and when that is stored; between the two it waits."""
+
+    reached: asyncio.Event
+    go_on: asyncio.Event
+    done: asyncio.Event
+
+    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+        if "/sealed/" not in key:
+            return await super().put_new(key, content)
+        self.reached.set()
+        await self.go_on.wait()
+        outcome = await super().put_new(key, content)
+        self.done.set()
+        return outcome
+
+
+# What came stripped.
+
+
+async def test_stripped_version_is_completed_by_another_device(caller: Caller, first: Draft, second: Draft) -> None:
+    await caller.register(first)
+    assert (await caller.put_version(second.stripped(), "stranger", query=REFILL)).status == 201
+    assert (await caller.get_version(second, 2)).body == second.stripped()
+    assert (await caller.put_version(second, "bob")).status == 201
+    for number in (2, "latest"):
+        assert (await caller.get_version(second, number)).body == second.build()
+    assert (await caller.get_version(second, 2, "part=public")).body == second.stripped()
+
+
+@pytest.mark.parametrize("key", ["stranger", "bob", "epoch 1"])
+async def test_whoever_may_refill_may_complete_any_version(
+    caller: Caller, first: Draft, second: Draft, key: str
+) -> None:
+    for draft in (first, second):
+        assert (await caller.put_version(draft.stripped(), query=REFILL)).status == 201
+    for draft in (first, second):
+        assert (await caller.put_version(draft, key, query=REFILL)).status == 201
+        assert (await caller.get_version(draft, draft.fields["version"])).body == draft.build()
+
+
+async def test_complete_version_is_not_completed_again(caller: Caller, first: Draft) -> None:
+    await caller.put_version(first.stripped(), query=REFILL)
+    assert [(await caller.put_version(first)).status for _ in range(3)] == [201, 200, 200]
+    # Nor is it stripped again: what came is there.
+    assert (await caller.put_version(first.stripped(), "stranger", query=REFILL)).status == 200
+    assert (await caller.get_version(first, 1)).body == first.build()
+
+
+async def test_completing_leaves_the_heads_as_they_are(caller: Caller, first: Draft) -> None:
+    await caller.put_version(first.stripped(), query=REFILL)
+    before = await caller.get_heads(first.vault)
+    await caller.put_version(first)
+    assert (await caller.get_heads(first.vault)).body == before.body
+
+
+async def test_key_that_does_not_count_completes_only_with_refill(caller: Caller, first: Draft) -> None:
+    await caller.put_version(first.stripped(), query=REFILL)
+    assert (await caller.put_version(first, "stranger")).outcome == (401, "key_unknown")
+    assert (await caller.put_version(first, "kit 1")).outcome == (403, "key_forbidden")
+    assert (await caller.get_version(first, 1)).body == first.stripped()
+
+
+# What completes nothing.
+
+
+@pytest.mark.parametrize("stored", ["stripped", "whole"])
+async def test_sealed_part_that_was_not_approved_is_refused(caller: Caller, first: Draft, stored: str) -> None:
+    await caller.put_version(first if stored == "whole" else first.stripped(), query=REFILL)
+    other = first.stripped() + record(2, b"") + record(3, some_bytes("other", BODY_SIZE))
+    assert (await caller.put_version(other, query=REFILL)).outcome == (422, "keyring_sealed")
+    assert (await caller.put_version(first)).status == (201 if stored == "stripped" else 200)
+    assert (await caller.get_version(first, 1)).body == first.build()
+
+
+async def test_approved_sealed_part_that_is_no_two_records_is_refused(caller: Caller, first: Draft) -> None:
+    first.sealed_part = some_bytes("no records", BODY_SIZE)
+    assert (await caller.put_version(first.stripped(), query=REFILL)).status == 201
+    assert (await caller.put_version(first)).outcome == (422, "keyring_malformed")
+
+
+async def test_other_version_of_the_number_is_a_conflict(caller: Caller, first: Draft) -> None:
+    await caller.put_version(first.stripped(), query=REFILL)
+    other = Draft(first.vault, {**first.fields, "note": "another"}, first.signers)
+    for content in (other.build(), other.stripped()):
+        assert (await caller.put_version(content, query=REFILL)).outcome == (409, "keyring_conflict")
+    number_0 = f"/v1/vaults/{first.vault.hex()}/keyring/0"
+    assert (await caller.send("PUT", number_0, body=first.build())).outcome == (409, "keyring_conflict")
+
+
+# Races, crashes, hang-ups.
+
+
+async def test_one_of_racing_completions_is_the_first(caller: Caller, other_caller: Caller, first: Draft) -> None:
+    await caller.put_version(first.stripped(), query=REFILL)
+    callers = [caller, other_caller] * 4
+    answers = await asyncio.gather(*(each.put_version(first, query=REFILL) for each in callers))
+    assert sorted(answer.status for answer in answers) == [200] * 7 + [201]
+    assert (await caller.get_version(first, 1)).body == first.build()
+
+
+async def test_whole_version_that_races_its_stripped_form_is_there_in_the_end(
+    caller: Caller, other_caller: Caller, first: Draft
+) -> None:
+    whole, _ = await asyncio.gather(
+        caller.put_version(first), other_caller.put_version(first.stripped(), "stranger", query=REFILL)
+    )
+    assert whole.status == 201
+    assert (await caller.get_version(first, 1)).body == first.build()
+
+
+@pytest.mark.parametrize(("key", "query"), [("alice", ""), ("stranger", REFILL)])
+async def test_version_that_a_crash_left_by_half_is_completed(
+    caller: Caller, store: BlobStore, first: Draft, key: str, query: str
+) -> None:
+    await store.put_new(key_of(first, "keyring"), first.stripped())
+    assert (await caller.get_version(first, 1)).body == first.stripped()
+    assert (await caller.get_heads(first.vault)).json["keyring"]["digest"] == first.digest().hex()
+    assert (await caller.put_version(first, key, query=query)).status == 201
+    assert (await caller.get_version(first, 1)).body == first.build()
+
+
+async def test_parts_are_stored_under_keys_of_their_own(caller: Caller, store: BlobStore, first: Draft) -> None:
+    await caller.register(first)
+    assert await store.get(key_of(first, "keyring")) == first.stripped()
+    assert await store.get(key_of(first, "sealed")) == first.sealed_part
+
+
+async def test_version_is_not_acknowledged_before_both_parts_are_stored(tmp_path: Path, first: Draft) -> None:
+    failing = await FailingStore.open(tmp_path / "store")
+    vaults = Vaults(failing, Limits())
+    for _ in range(2):  # the second one finds the open part there
+        with pytest.raises(StoreUnavailable):
+            await put_by_alice(vaults, first)
+    assert await vaults.version_bytes(first.vault, 1, stripped=False) == first.stripped()
+    await failing.close()
+
+
+async def test_hang_up_between_the_parts_leaves_the_version_whole(tmp_path: Path, first: Draft) -> None:
+    slow = await SlowStore.open(tmp_path / "store")
+    slow.reached, slow.go_on, slow.done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    vaults = Vaults(slow, Limits())
+    request = asyncio.create_task(put_by_alice(vaults, first))
+    await slow.reached.wait()
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    slow.go_on.set()
+    async with asyncio.timeout(5):
+        await slow.done.wait()
+    assert await vaults.version_bytes(first.vault, 1, stripped=False) == first.build()
+    await slow.close()
+
+
+class TestFullVault:
+    @pytest.fixture
+    def limits(self, first: Draft) -> Limits:
+        # Versions may go 64 MiB beyond the vault's limit.
+        return Limits(max_vault_bytes=len(first.stripped()) - 64 * 1024 * 1024)
+
+    async def test_sealed_part_needs_room_like_the_rest(self, caller: Caller, first: Draft) -> None:
+        assert (await caller.put_version(first.stripped(), query=REFILL)).status == 201
+        assert (await caller.put_version(first)).outcome == (507, "limit")
+        assert (await caller.put_version(first.stripped(), query=REFILL)).status == 200

@@ -1,5 +1,9 @@
 """Malformed requests, unknown paths, and what is not signed: health and metrics."""
 
+import asyncio
+import json
+from urllib.parse import urlsplit
+
 import pytest
 
 from tests.server.building import Draft, Log
@@ -107,3 +111,36 @@ async def test_answers_are_not_for_caches_and_name_no_software_version(caller: C
     for answer in (await caller.get_heads(first.vault), await caller.send_as_is("GET", "/elsewhere")):
         assert answer.headers["Cache-Control"] == "no-store"
         assert answer.headers["Server"] == "memseal-server"
+
+
+# What is not HTTP.
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"\x16\x03\x01MARK\r\n\r\n", id="another protocol"),
+        pytest.param(b"MARK MARK MARK MARK\r\n\r\n", id="no request line"),
+        pytest.param(b"GET /MARK HTTP/MARK\r\n\r\n", id="no version"),
+        pytest.param(b"GET / HTTP/1.1\r\nMA RK: MARK\r\n\r\n", id="no header"),
+        pytest.param(b"GET /" + b"MARK" * 2_000 + b" HTTP/1.1\r\n\r\n", id="a long path"),
+        pytest.param(b"GET / HTTP/1.1\r\nX-Long: " + b"MARK" * 2_000 + b"\r\n\r\n", id="a long header"),
+        pytest.param(b"GET / HTTP/1.1\r\nContent-Length: MARK\r\n\r\n", id="no length"),
+    ],
+)
+async def test_what_is_not_http_is_neither_quoted_nor_logged(
+    caller: Caller, head: bytes, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level("DEBUG")
+    origin = urlsplit(caller.origin)
+    reader, writer = await asyncio.open_connection(origin.hostname, origin.port)
+    writer.write(head)
+    answer, _, body = (await reader.read()).partition(b"\r\n\r\n")  # to the end: the connection is closed
+    writer.close()
+    await writer.wait_closed()
+    assert answer.startswith((b"HTTP/1.0 400 ", b"HTTP/1.1 400 "))
+    assert b"Content-Type: application/problem+json" in answer
+    assert b"Server: memseal-server" in answer
+    assert json.loads(body)["code"] == "request_invalid"
+    for text in (answer.decode(), body.decode(), caplog.text, *capfd.readouterr()):
+        assert "MARK" not in text

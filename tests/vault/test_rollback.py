@@ -231,7 +231,6 @@ def test_file_with_another_name_is_ignored_and_kept(path: Path, disk: CrashDisk,
     assert disk.read(path / name) == b"not ours"
 
 
-@pytest.mark.xfail(strict=True, reason="an own ended log is written again whenever it is there, not only once")
 def test_log_written_with_ended_keys_and_put_back_is_not_believed(path: Path, disk: CrashDisk) -> None:
     """A thief with an old device file and its passphrase writes into a log that the passphrase change had ended."""
     stolen = disk.copy()

@@ -284,3 +284,25 @@ def test_threads_that_write_and_read_at_once_lose_and_break_nothing(vault: Vault
     again = reopened(vault, disk)
     assert again.state_digest() == digest
     again.close()
+
+
+def test_remembering_again_adds_new_tags_and_writes_nothing_where_there_are_none(vault: Vault) -> None:
+    first = vault.remember("tea", source="a", tags=["drink"])
+    before = log_bytes(vault)
+    assert vault.remember("tea", source="b", tags=["drink"]) == first
+    assert log_bytes(vault) == before
+    assert vault.remember("tea", source="b", tags=["warm", "drink"]).tags == ("drink", "warm")
+    assert vault.get(first.id).tags == ("drink", "warm")
+
+
+def test_a_cache_that_cannot_be_written_does_not_make_closing_fail(vault: Vault, disk: CrashDisk) -> None:
+    vault.remember("tea", source="a")
+    vault._opened.uncached = 1 << 30
+    vault._settle()
+    cache = vault._opened.folder.path / "cache" / "view.mseal"
+    assert disk.size(cache) is not None
+    disk.remove(cache)
+    disk.remove_folder(cache.parent)
+    vault._opened.uncached = 1 << 30
+    vault.close()
+    assert disk.size(cache) is None

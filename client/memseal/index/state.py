@@ -104,7 +104,7 @@ class VaultState:
         """Begin empty, or from the image that `image()` gave."""
         self.connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         if image is None:
-            self.connection.executescript(_SCHEMA)
+            self.connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
         else:
             self.connection.deserialize(image)
         # Nothing may reach the disk: temporary tables and sorts stay in memory too.

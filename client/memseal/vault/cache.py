@@ -42,7 +42,7 @@ def load_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple
     if covered is None:
         view.close()
         return None
-    logbook = Logbook(folder, keychain, device.keys.sign, view)
+    logbook = Logbook(folder, keychain, device.keys.sign, view, device.marks.rewritten)
     logbook.logs = {log.stream.stream_id: log for log in covered}
     for row in bound.tuples("findings", 3):
         logbook.note(Finding(*row))

@@ -97,5 +97,6 @@ def new_device(version: KeyringVersion, keys: KeySet, device_id: bytes, stretch:
     """Return a device that the version lists, its keys sealed under the passphrase behind `stretch`."""
     salt = secrets.token_bytes(SALT_SIZE)
     slot = seal_key_set((version.vault_id, device_id), "current", salt, STANDARD_COST, keys, stretch)
-    marks = Marks(keyring=version.public.version, digest=version.digest)
+    number = version.public.version
+    marks = Marks(keyring=number, digest=version.digest, rewritten=number)
     return Device(version.vault_id, device_id, keys, (slot,), marks)

@@ -42,6 +42,8 @@ class Marks:
     remotes: Mapping[str, RemoteMarks] = field(default_factory=dict[str, RemoteMarks])
     server: str = ""
     """The server where this vault's keyring lives; empty before the first sync with one."""
+    rewritten: int = 0
+    """The keyring version up to which this device has written again what its ended keys had written: once is enough."""
 
     def to_value(self) -> dict[str, Any]:
         """Return the marks as they are stored."""
@@ -53,6 +55,7 @@ class Marks:
                 name: {"keyring": seen.keyring, "logs": _rows(seen.logs)} for name, seen in self.remotes.items()
             },
             "server": self.server,
+            "rewritten": self.rewritten,
         }
 
 
@@ -67,6 +70,7 @@ def decode_marks(value: Any) -> Marks:
         logs=_ends(fields),
         remotes={name: _decode_remote(seen) for name, seen in remotes.items()},
         server=fields.text("server"),
+        rewritten=fields.count("rewritten"),
     )
 
 

@@ -73,8 +73,11 @@ class Log:
 class Logbook:
     """The logs of an open vault and the view they are applied to."""
 
-    def __init__(self, folder: VaultFolder, keychain: Keychain, signing_key: SigningKey, view: View) -> None:
-        """Take where the logs are, the keys, this device's signing key, and what to feed."""
+    def __init__(
+        self, folder: VaultFolder, keychain: Keychain, signing_key: SigningKey, view: View, rewritten: int
+    ) -> None:
+        """Take where the logs are, the keys, this device's signing key, what to feed, and `Marks.rewritten`."""
+        self.rewritten = rewritten
         self._folder = folder
         self.keychain = keychain
         self._signing_key = signing_key
@@ -117,7 +120,7 @@ class Logbook:
             log = self.logs[stream_id] = Log(stream, start_of(stream.preamble), stored=PREAMBLE_SIZE)
             content = content[PREAMBLE_SIZE:]
         rest = content
-        if log.stream.owner.id != self._device:
+        if log.stream.owner.id != self._device or self._is_rewritten(log):
             rest = self._counting(log, rest)
         # Of this device's own ended streams all counts until it is written again: a key change may have been cut short.
         acknowledged = 0 if verified is None else verified.records
@@ -130,7 +133,7 @@ class Logbook:
         if limit is None or log.end.length + len(content) <= limit.length:
             return content
         beyond = log.end.length + len(content) - max(limit.length, PREAMBLE_SIZE)
-        if beyond > 0 and log.stream.owner.id != self._device:
+        if beyond > 0:
             self.note(Finding("stream_ended", log.name, f"{beyond} bytes after the end of this device do not count"))
         return content[: max(0, limit.length - log.end.length)]
 
@@ -310,6 +313,10 @@ class Logbook:
             size = self._folder.size(log_file(stream_id)) or 0
             if size <= there.length:
                 continue
+            if self._is_rewritten(log):
+                # Left over, or put back by somebody who has the ended keys: it was written again, and is not believed.
+                self.outlived[stream_id] = there
+                continue
             batches = self._stored_batches(log, there)
             log.end = there  # so that no record names what only this device has
             if batches:
@@ -329,7 +336,17 @@ class Logbook:
         log.end = common
         if batches:
             self.write(batches, random)
-        self._cut(log, common)
+        self.outlived[stream_id] = common
+
+    def _is_rewritten(self, log: Log) -> bool:
+        """Return whether what an ended key of this device had written was written again before."""
+        ended = log.stream.owner.ended
+        return log.stream.owner.id == self._device and ended is not None and ended.version <= self.rewritten
+
+    def newest_own_end(self) -> int:
+        """Return the newest keyring version that ended a key of this device, or 0."""
+        entries = self.keychain.keyring.public.devices
+        return max((each.ended.version for each in entries if each.id == self._device and each.ended), default=0)
 
     def settle_former(self) -> None:
         """Note that this device's former logs now end where they do for everybody."""

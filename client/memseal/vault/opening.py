@@ -68,7 +68,7 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
 
 def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened:
     """Read logs, from the cache where it holds and from the files for the rest."""
-    logbook, covered = load_cache(folder, device, keychain) or (Logbook(folder, keychain, device.keys.sign, View()), 0)
+    logbook, covered = load_cache(folder, device, keychain) or (_empty_logbook(folder, device, keychain, View()), 0)
     logbook.load(device.marks.logs)
     if logbook.view.pin_moved:
         logbook = rebuilt(folder, device, keychain, logbook.view)
@@ -77,6 +77,10 @@ def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened
     opened.uncached = sum(log.end.length for log in logbook.logs.values()) - covered
     _note_rollback(opened)
     return opened
+
+
+def _empty_logbook(folder: VaultFolder, device: Device, keychain: Keychain, view: View) -> Logbook:
+    return Logbook(folder, keychain, device.keys.sign, view, device.marks.rewritten)
 
 
 def follow_pin(opened: Opened) -> None:
@@ -90,7 +94,7 @@ def rebuilt(folder: VaultFolder, device: Device, keychain: Keychain, before: Vie
     """Return the logbook read anew from all logs, with vectors of the model that is pinned now."""
     view = View(pin=before.state_pin())
     before.close()
-    logbook = Logbook(folder, keychain, device.keys.sign, view)
+    logbook = _empty_logbook(folder, device, keychain, view)
     logbook.load(device.marks.logs)
     view.release_pin()
     return logbook
@@ -126,14 +130,16 @@ def finish_key_change(opened: Opened) -> None:
 
 def cut_outlived(opened: Opened) -> None:
     """Cut the logs that were written again; the marks first, or a crash between looks like a file put back."""
-    if not opened.logbook.outlived:
+    ended = opened.logbook.newest_own_end()
+    if not opened.logbook.outlived and opened.device.marks.rewritten >= ended:
         return
     marks, logs = current_marks(opened), opened.logbook.logs
     # A log of which nothing is left is removed.
     there = {name: log.end for name, log in logs.items() if log.end.records}
     kept = {name: end for name, end in marks.logs.items() if name in there and there[name].length >= end.length}
-    opened.device = opened.device.with_marks(replace(marks, logs=kept))
+    opened.device = opened.device.with_marks(replace(marks, logs=kept, rewritten=max(marks.rewritten, ended)))
     opened.device.save(opened.folder)
+    opened.logbook.rewritten = opened.device.marks.rewritten
     opened.logbook.cut_outlived()
 
 
@@ -159,4 +165,4 @@ def current_marks(opened: Opened) -> Marks:
     for stream_id, log in opened.logbook.logs.items():
         if stream_id not in logs or logs[stream_id].length < log.end.length:
             logs[stream_id] = log.end
-    return Marks(newest.public.version, newest.digest, logs, marks.remotes, marks.server)
+    return replace(marks, keyring=newest.public.version, digest=newest.digest, logs=logs)

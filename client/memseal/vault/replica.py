@@ -91,6 +91,7 @@ class VaultReplica:
         if common is None or self.end_at(stream_id, common.length) != common:
             common = start
         logbook.reemit_branch(stream_id, common, secrets.token_bytes(4))
+        cut_outlived(self._opened)
         return True
 
     def end_at(self, stream_id: bytes, length: int) -> End | None:

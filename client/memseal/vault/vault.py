@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from memseal.embedding import Embedder, default_embedder
-from memseal.errors import Finding, MemoryState, MemoryUnknown, VaultClosed, VaultMissing, VaultReadOnly
+from memseal.errors import DiskError, Finding, MemoryState, MemoryUnknown, VaultClosed, VaultMissing, VaultReadOnly
 from memseal.format.device_file import Stretch
 from memseal.format.kit import Kit
 from memseal.memory.memory import (
@@ -158,7 +158,9 @@ class Vault:
     def _settle(self) -> None:
         opened = self._opened
         save_marks(opened)
-        write_cache(opened)
+        # A cache only saves time: a full disk is no reason to fail after everything that counts was written.
+        with contextlib.suppress(DiskError):
+            write_cache(opened)
 
     def __enter__(self) -> Self:
         """Return the vault itself."""
@@ -192,8 +194,9 @@ class Vault:
     ) -> Memory:
         """Store one memory durably and return it.
 
-        The same content, kind, author, thread and time again is the same memory: the first is returned, and taken back
-        into recall if it was retracted. `kind` is one of
+        The same content, kind, author, thread and time again is the same memory: the first is returned, with the new
+        tags added, and taken back into recall if it was retracted (one that was superseded stays so: what replaced it
+        is to be superseded in turn). `kind` is one of
         fact, decision, preference, episode, hazard, note; `captured_at` an aware datetime; `embedding` has shape (d,).
         Raises `MemoryInvalid`, `VectorInvalid` or `TypeError` before anything is written.
         """
@@ -231,7 +234,7 @@ class Vault:
                 vectors = embedded_vectors(view, self._embedder, chosen)
             now = _now()
             new = new_memories(chosen, now)
-            again = self._restorations([place for place in places if isinstance(place, bytes)], now)
+            again = self._again(drafts, places, now)
             if new or again:
                 self._write([*remember_batches(view, new, vectors, now), *again])
             moment = from_microseconds(now)
@@ -253,12 +256,20 @@ class Vault:
             places.append(place)
         return places, fresh
 
-    def _restorations(self, known: Sequence[bytes], now: int) -> list[Batch]:
-        """Return what takes memories that were retracted, and are remembered again, back into recall."""
-        gone = [target for target in dict.fromkeys(known) if self._known(target).state & State.RETRACTED]
-        return (
-            [Batch([Retraction(new_id(), target, False, now, "remembered again") for target in gone])] if gone else []
-        )
+    def _again(self, drafts: Sequence[Draft], places: Sequence[bytes | int], now: int) -> list[Batch]:
+        """Return what changes on memories that are remembered again: back into recall, and tags they did not have."""
+        wanted: dict[bytes, set[str]] = {}
+        for what, place in zip(drafts, places, strict=True):
+            if isinstance(place, bytes):
+                wanted.setdefault(place, set()).update(what.tags)
+        operations = list[Operation]()
+        for target, tags in wanted.items():
+            memory = self._known(target)
+            if memory.state & State.RETRACTED:
+                operations.append(Retraction(new_id(), target, False, now, "remembered again"))
+            if more := sorted(tags.difference(memory.tags)):
+                operations.append(Tagging(new_id(), target, now, tuple(more)))
+        return [Batch(operations)] if operations else []
 
     def supersede(
         self,

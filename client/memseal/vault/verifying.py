@@ -23,7 +23,7 @@ def verify(opened: Opened) -> list[Finding]:
     except MemsealError as error:
         findings.append(Finding(error.code, KEYRING, str(error)))
     view = View(pin=opened.logbook.view.pinned)
-    logbook = Logbook(folder, opened.keychain, device.keys.sign, view)
+    logbook = Logbook(folder, opened.keychain, device.keys.sign, view, device.marks.rewritten)
     logbook.load({})
     view.close()
     findings += [*logbook.findings, *logbook.torn, *logbook.hidden()]

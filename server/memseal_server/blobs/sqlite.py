@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
 from filelock import FileLock
 
@@ -47,7 +48,7 @@ class SqliteStore:
         self._turn = 0
 
     @classmethod
-    async def open(cls, folder: Path) -> "SqliteStore":
+    async def open(cls, folder: Path) -> Self:
         """Open the store in a folder, which is made if it is not there; `StoreUnavailable` if it cannot be."""
         try:
             files, connections = await asyncio.to_thread(_open_folder, folder)

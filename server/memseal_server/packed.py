@@ -10,8 +10,8 @@ from typing import Any
 
 _MAX_DEPTH = 32
 _MAX_ENTRIES = 1_048_576
-# A byte of msgpack can cost 64 bytes and 3 µs as a Python object (an empty list), so the values are counted too. A
-# keyring at its other limits, 1,024 entries and 4 MiB, has at most some 250,000: five for each ended stream.
+# A byte of msgpack can cost 64 bytes and 3 µs as a Python object (an empty list), so the values are counted too.
+# Enough for 1,024 entries of 15 values and 50,000 ended streams of five (sync-protocol §4).
 _MAX_VALUES = 300_000
 
 _Number = tuple[str, int]

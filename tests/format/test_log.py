@@ -47,7 +47,7 @@ class Made:
         """One write of a record for each text."""
         contents = [Content(b"", False, {"text": text}, ()) for text in texts]
         written, end = LogWriter(self.preamble, self.key, OWNER, self.end).write(contents)
-        self._cut(written)
+        self._cut(b"".join(written))
         self.end = end
         return self
 

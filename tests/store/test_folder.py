@@ -83,7 +83,7 @@ def test_end_of_an_append_is_there_only_if_its_beginning_is(folder: VaultFolder,
         stopped = disk.copy()
         mishap = stopped.mishap = Mishap(mishap.step + 1)
         with contextlib.suppress(Crash):
-            VaultFolder(folder.path, stopped).append("logs/a.mseal", 4, bytes([1]) * 2000 + b"end", commit=2000)
+            VaultFolder(folder.path, stopped).append("logs/a.mseal", 4, bytes([1]) * 2000, b"end")
         found = VaultFolder(folder.path, stopped.after_crash(Choice(None, seed))).read("logs/a.mseal") or b""
         assert not found.endswith(b"end") or found[4:2004] == bytes([1]) * 2000
 

@@ -164,8 +164,8 @@ class LogWriter:
         self._owner = owner
         self.end = end
 
-    def write(self, contents: Sequence[Content]) -> tuple[bytes, End]:
-        """Return the stored bytes of one write and the log's end after it; the writer itself does not move."""
+    def write(self, contents: Sequence[Content]) -> tuple[list[bytes], End]:
+        """Return the records of one write as stored, and the log's end after it; the writer itself does not move."""
         end, pieces = self.end, list[bytes]()
         for number, content in enumerate(contents):
             placed = replace(content, chain=end.chain, more=number + 1 < len(contents))
@@ -173,4 +173,4 @@ class LogWriter:
             record = seal_record(self._key, self._preamble, end.records, body)
             end = End(end.length + len(record), end.records + 1, chain_next(end.chain, record))
             pieces.append(record)
-        return b"".join(pieces), end
+        return pieces, end

@@ -59,20 +59,23 @@ class VaultFolder:
             raise
         self._disk.sync_folder(path.parent)
 
-    def append(self, name: str, offset: int, content: bytes, commit: int = 0) -> None:
-        """Write at the end of the good part of a file, cutting off what is beyond it, with one fsync.
+    def append(self, name: str, offset: int, *pieces: bytes) -> None:
+        """Write at the end of the good part of a file, cutting off what is beyond it.
 
-        The content from its byte `commit` on is written only when all before it is durable. A file that begins here
+        The last piece is written only when all before it are durable; one piece takes one fsync. A file that begins here
         (offset 0) is there whole or not at all.
         """
         path = self.path / name
         if offset == 0:
-            self.replace(name, content)
+            self.replace(name, pieces)
         else:
-            if commit:
-                self._disk.write(path, offset, content[:commit])
+            *before, last = pieces
+            for piece in before:
+                self._disk.write(path, offset, piece)
+                offset += len(piece)
+            if before:
                 self._disk.sync(path)
-            self._disk.write(path, offset + commit, content[commit:])
+            self._disk.write(path, offset, last)
             self._disk.sync(path)
             if name not in self._durable_names:
                 # Whoever made the file may have been stopped before its name was durable.

@@ -236,6 +236,8 @@ class SyncSession:
                 self._note(error.code, stream_id, str(error))
                 return
             self._pulled += len(content)
+            if not content:
+                self._note("withheld", stream_id, "the remote says that it has more of this log than it gives")
             if not content or len(held) > _HELD_MOST:
                 return  # the remote has less than it says, or a record that can never be whole
             held = held if now == start else b""

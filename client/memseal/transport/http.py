@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import secrets
 import ssl
 import threading
@@ -36,6 +37,10 @@ from memseal.transport.signing import RequestSigner, server_identity
 # No answer may be larger: a record of 64 MiB with its overhead, or the heads of very many logs.
 _ANSWER_MOST = 80 << 20
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=60)
+# The year 10000, which no clock of Python's can show.
+_CLOCK_MOST = 253_402_300_800
+# A code reaches screens and logs: it is one of the protocol's words, or none.
+_CODE = re.compile("[a-z_]{1,40}")
 Result = TypeVar("Result")
 
 
@@ -130,7 +135,7 @@ def _stored(_: bytes) -> Stored:
 
 def _read_heads(content: bytes) -> Heads:
     try:
-        value = json.loads(content)
+        value = _json(content)
         keyring = (_count(value["keyring"]["version"]), _hex(value["keyring"]["digest"], 32))
         logs = {
             _hex(name, ID_SIZE): RemoteLog(
@@ -156,9 +161,17 @@ def _hex(value: Any, size: int) -> bytes:
     return raw
 
 
+def _json(content: bytes) -> Any:
+    """Return the value that JSON holds; `ValueError` for all else."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
 def _problem(content: bytes) -> dict[str, Any]:
     try:
-        value: Any = json.loads(content)
+        value = _json(content)
     except ValueError:
         value = None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
@@ -167,13 +180,14 @@ def _problem(content: bytes) -> dict[str, Any]:
 def _clock_of(content: bytes) -> float | None:
     problem = _problem(content)
     now = problem.get("now")
-    return float(now) if problem.get("code") == "clock" and isinstance(now, int | float) else None
+    known = problem.get("code") == "clock" and isinstance(now, int | float) and 0 <= now < _CLOCK_MOST
+    return float(now) if known else None
 
 
 def _refusal(status: int, content: bytes) -> Answer:
     problem = _problem(content)
     code = problem.get("code")
-    if not isinstance(code, str):
+    if not isinstance(code, str) or not _CODE.fullmatch(code):
         raise RemoteAnswer(f"the server answered {status} without saying why: is this a memseal server?")
     if code == "vault_unknown":
         return Absent()

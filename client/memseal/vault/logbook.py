@@ -2,16 +2,16 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memseal.errors import Finding, FormatError
-from memseal.format.content import Column, Content
+from memseal.format.content import Column, Content, chain_next
 from memseal.format.keys import SigningKey
 from memseal.format.log import End, LogReader, LogWriter, Opened, Reading, start_of
 from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
 from memseal.format.primitives import public_signing_key
-from memseal.format.records import decode_header, places
+from memseal.format.records import decode_header
 from memseal.index.view import View
 from memseal.memory.operations import (
     Head,
@@ -233,10 +233,10 @@ class Logbook:
         log, opening = self._current(random)
         heads = self._news_for(log)
         contents, decoded = _compose(log.counter or self._highest_own(), heads, batches)
-        content, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
+        records, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
         # The record that ends a write is there only if the others are: or a crash could leave a part that looks whole.
-        commit = len(opening) + places(memoryview(content), 0, log.end.records)[-1].offset if len(batches) > 1 else 0
-        self._folder.append(log_file(log.stream.stream_id), log.stored - len(opening), opening + content, commit)
+        pieces = [opening, *records] if opening else records
+        self._folder.append(log_file(log.stream.stream_id), log.stored - len(opening), *pieces)
         self.logs[log.stream.stream_id] = log
         log.end, log.stored, log.counter = end, end.length, decoded[-1].counter
         log.named.update({head.stream_id: head.index + 1 for head in heads})
@@ -425,7 +425,7 @@ class Logbook:
             # An answer ends where the remote's limit falls: the rest of the last record is still to come.
             reading.findings = [finding for finding in reading.findings if finding.code != "record_torn"]
         self._note_all(log, reading)
-        settled = self._settle(log, reading)
+        settled = _up_to_damage(log.end, self._settle(log, reading), counting)
         if settled.stored > before or opening:
             # Durable first: what is applied is on disk.
             kept = everything[before - start : settled.stored - start]
@@ -474,6 +474,19 @@ def _compose(previous: int, heads: tuple[Head, ...], batches: Sequence[Batch]) -
 def _restamped(value: dict[str, Any], counter: int, position: int) -> dict[str, Any]:
     """Return an operation as it was stored, with the stamp of its first record."""
     return value if value.get("stamp") else {**value, "stamp": [counter, position]}
+
+
+def _up_to_damage(start: End, settled: _Settled, content: memoryview) -> _Settled:
+    """Leave out what cannot be read at the end of a remote's bytes, which follow `start`.
+
+    It may be the remote's doing: kept, it would stand where the true records belong, and be handed on to other remotes.
+    """
+    last = start
+    if settled.reading.trusted:
+        record = settled.reading.trusted[-1]
+        place, chain = record.place, chain_next(record.content.chain, content[record.place.offset : record.place.end])
+        last = End(start.length + place.end, place.index + 1, chain)
+    return settled if settled.end.length <= last.length else replace(settled, end=last, stored=last.length)
 
 
 def _is_fork(log: Log, reading: Reading, content: memoryview) -> bool:

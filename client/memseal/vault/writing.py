@@ -19,6 +19,7 @@ from memseal.vault.logbook import Batch
 
 # A record of a bulk write: large enough that its fixed cost vanishes, small enough that damage costs little.
 _RECORD_BYTES = 4 << 20
+_ROWS = 4096
 CALLER_MODEL = "caller"
 """The model's name where an app brings vectors and no model is pinned: no text query is compared with them."""
 
@@ -55,7 +56,10 @@ def unit_codes(embeddings: ArrayLike, count: int) -> NDArray[np.float16]:
     norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     if not np.isfinite(norms).all() or not norms.all():
         raise VectorInvalid("an embedding has a value that is not finite, or no length")
-    codes: NDArray[np.float16] = (matrix / norms[:, np.newaxis]).astype("<f2")
+    codes = np.empty(matrix.shape, "<f2")
+    for start in range(0, count, _ROWS):  # in steps, or a bulk write would hold all vectors once more
+        part = slice(start, start + _ROWS)
+        codes[part] = matrix[part] / norms[part, np.newaxis]
     return codes
 
 
@@ -131,7 +135,8 @@ def embed_batches(targets: Sequence[bytes], model: str, codes: NDArray[np.float1
 def _column(model: str, codes: NDArray[np.float16]) -> tuple[Column, ...]:
     if not len(codes):
         return ()
-    return (Column(EMBEDDING, model, "f2", codes.shape[1], len(codes), codes.astype("<f2", copy=False).tobytes()),)
+    content = np.ascontiguousarray(codes, "<f2").reshape(-1).view(np.uint8).data
+    return (Column(EMBEDDING, model, "f2", codes.shape[1], len(codes), content),)
 
 
 def _with_row(operation: Remember, row: int) -> Remember:

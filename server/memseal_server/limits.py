@@ -35,7 +35,7 @@ async def check_room(objects: Objects, limits: Limits, vault: bytes, size: int, 
 
 async def check_streams(objects: Objects, limits: Limits, vault: bytes) -> None:
     """Refuse with `limit` one more stream than a vault may have."""
-    _, streams = await objects.all_newest(vault)
+    _, _, streams = await objects.all_newest(vault)
     if len(streams) >= limits.max_streams:
         raise _used_up(limits.max_streams)
 

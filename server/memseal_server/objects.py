@@ -59,21 +59,22 @@ class Objects:
         version, seq = await self._store.newest([_keyring_folder(vault), _stream_folder(vault, stream)])
         return View(_number_of(version), _number_of(seq))
 
-    async def all_newest(self, vault: bytes) -> tuple[int | None, dict[bytes, int]]:
-        """Return the newest version's number, and the newest segment's of each stream, of one moment."""
+    async def all_newest(self, vault: bytes) -> tuple[int | None, bool, dict[bytes, int]]:
+        """Return the newest version's number and whether it is whole, and the newest segment's of each stream."""
         version: int | None = None
+        sealed: int | None = None
         streams: dict[bytes, int] = {}
         for key in await self._store.newest_of_each(vault.hex() + "/"):
             match key.split("/"):
                 case [_, "keyring", number]:
                     version = int(number)
+                case [_, "sealed", number]:
+                    sealed = int(number)
                 case [_, "logs", stream, seq]:
                     streams[bytes.fromhex(stream)] = int(seq)
-                case [_, "sealed", _]:
-                    pass  # a part of a version, which the keyring's own key stands for
                 case _:
                     raise StoreUnavailable("the store has a key that this server does not know")
-        return version, streams
+        return version, sealed == version, streams
 
     async def version(self, vault: bytes, number: int) -> versions.Version:
         """Return a stored version."""
@@ -92,11 +93,6 @@ class Objects:
         """Return a stored version's open part, followed with `whole` by the sealed part where that is there."""
         open_part = _there(await self._store.get(_keyring_folder(vault) + _digits(number)))
         return open_part + (await self.sealed_part(vault, number) or b"") if whole else open_part
-
-    async def has_open_part(self, vault: bytes, number: int, content: bytes) -> bool:
-        """Whether this is the open part of the stored version of that number."""
-        there = await self._store.head(_keyring_folder(vault) + _digits(number))
-        return there is not None and there.digest == hashlib.sha256(content).digest()
 
     async def sealed_part(self, vault: bytes, number: int) -> bytes | None:
         """Return a stored version's sealed part, or None where it is not there."""

@@ -27,15 +27,16 @@ _KEYRING_HEADROOM_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Heads:
-    """A vault's newest version and the end of each of its logs, by stream id."""
+    """A vault's newest version, whether its sealed part is there, and the end of each of its logs, by stream id."""
 
     version: Version
+    whole: bool
     logs: Mapping[bytes, End]
 
     def to_json(self) -> bytes:
         """Return the document of sync-protocol §2; equal heads are equal bytes."""
         document = {
-            "keyring": {"version": self.version.number, "digest": self.version.digest.hex()},
+            "keyring": {"version": self.version.number, "digest": self.version.digest.hex(), "whole": self.whole},
             "floor": None,
             "logs": {stream.hex(): end.to_members() for stream, end in sorted(self.logs.items())},
         }
@@ -67,11 +68,11 @@ class Vaults:
 
     async def heads(self, vault: bytes) -> Heads:
         """Return the vault's heads as the store has them now."""
-        number, streams = await self._objects.all_newest(vault)
+        number, whole, streams = await self._objects.all_newest(vault)
         if number is None:
             raise _vault_unknown()
         logs = {stream: await self._objects.end(vault, stream, seq) for stream, seq in streams.items()}
-        return Heads(await self._objects.version(vault, number), logs)
+        return Heads(await self._objects.version(vault, number), whole, logs)
 
     async def changed_heads(
         self, vault: bytes, key: bytes, known_tags: Container[str], wait_seconds: float
@@ -143,8 +144,9 @@ class Vaults:
         return True
 
     async def _complete(self, vault: bytes, number: int, candidate: Version, content: bytes) -> bool:
-        open_part, sealed_part = _parts(candidate, content)
-        if not await self._objects.has_open_part(vault, number, open_part):
+        _, sealed_part = _parts(candidate, content)
+        # The digest, not the bytes: the same signatures in another order must not keep the sealed part out.
+        if number < 1 or (await self._objects.version(vault, number)).digest != candidate.digest:
             raise _conflict()
         with _refusals():
             keyring.check_sealed(candidate)

@@ -23,9 +23,7 @@ def memories(rows: Sequence[Row]) -> sqlite3.Connection:
         );
         """
     )
-    connection.executemany(
-        "INSERT INTO memories (content, author, thread, position) VALUES (?, ?, ?, ?)", rows
-    )
+    connection.executemany("INSERT INTO memories (content, author, thread, position) VALUES (?, ?, ?, ?)", rows)
     connection.execute("INSERT INTO memories_text (memories_text) VALUES ('rebuild')")
     connection.commit()
     return connection

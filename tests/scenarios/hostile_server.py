@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from aiohttp import ClientSession, DummyCookieJar, web
@@ -51,6 +54,10 @@ def honest(_: Asked, reply: Reply) -> Reply:
     return reply
 
 
+def nothing(_: Asked) -> bool:
+    return False
+
+
 def problem(status: int, code: str, detail: str = "no", **members: Any) -> Reply:
     """A problem document."""
     return Reply(status, json.dumps({"code": code, "status": status, "detail": detail, **members}).encode())
@@ -62,6 +69,8 @@ class HostileServer:
     def __init__(self) -> None:
         self.target = ""
         self.lie: Lie = honest
+        self.swallows: Callable[[Asked], bool] = nothing
+        """What is not passed on: confirmed, and forgotten."""
         self.asked: list[Asked] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -69,12 +78,14 @@ class HostileServer:
         self.url = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
 
     @contextmanager
-    def lying(self, lie: Lie) -> Iterator[None]:
-        self.lie = lie
+    def lying(self, lie: Lie = honest, swallows: Callable[[Asked], bool] = nothing) -> Iterator[None]:
+        """Lie for a while."""
+        self.lie, self.swallows = lie, swallows
+        self.asked.clear()
         try:
             yield
         finally:
-            self.lie = honest
+            self.lie, self.swallows = honest, nothing
 
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
@@ -103,7 +114,8 @@ class HostileServer:
         path = request.path.removeprefix("/v1/vaults/")[32:]
         asked = Asked(request.method, path, dict(request.query), keyid)
         self.asked.append(asked)
-        reply = self.lie(asked, await self._relay(request, body))
+        true = Reply(201, b"") if self.swallows(asked) else await self._relay(request, body)
+        reply = self.lie(asked, true)
         if not reply.endless:
             return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
         response = web.StreamResponse(status=reply.status, headers=reply.headers)
@@ -117,3 +129,21 @@ class HostileServer:
         async with self._session.request(request.method, url, data=body or None, headers=headers) as answer:
             passed_on = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
             return Reply(answer.status, await answer.read(), passed_on)
+
+
+@contextmanager
+def hostile_server(folder: Path) -> Iterator[HostileServer]:
+    """Run a real server, as a process, behind one that can lie; `folder` is for its store and log."""
+    front = HostileServer()
+    command = [sys.executable, "-m", "memseal_server", "--store", str(folder / "store"), "--listen", "127.0.0.1:0"]
+    with (
+        (folder / "log").open("w", encoding="utf-8") as log,
+        subprocess.Popen([*command, "--url", front.url], stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
+        assert process.stdout is not None
+        front.target = process.stdout.readline().split()[2]
+        try:
+            yield front
+        finally:
+            process.terminate()
+            front.close()

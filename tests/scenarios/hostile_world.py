@@ -17,9 +17,12 @@ from tests.scenarios.hostile_server import HostileServer
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
 
+EVERYTHING = sorted(("first of one", "first of two", "new of one", *(f"new {number} of two" for number in range(3))))
+
+
 @dataclass
 class World:
-    """`one` and `two` have synchronised; since then each wrote one memory, and that of `two` is on the server."""
+    """`one` and `two` have synchronised; since then both wrote, and what `two` wrote is on the server."""
 
     server: HostileServer
     folder: Path
@@ -38,7 +41,8 @@ class World:
         one.sync()
         two.sync()
         one.remember("new of one", source="test")
-        two.remember("new of two", source="test")
+        for number in range(3):
+            two.remember(f"new {number} of two", source="test")
         two.sync()
         return cls(server, folder, one, two)
 

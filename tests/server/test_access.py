@@ -84,6 +84,7 @@ async def test_any_key_may_put_back_a_keyring_that_the_server_lost(caller: Calle
     assert (await caller.get_heads(first.vault, "bob")).json["keyring"] == {
         "version": 3,
         "digest": third.digest().hex(),
+        "whole": True,
     }
     assert (await caller.get_version(first, 1, key="bob")).body == first.stripped()
     assert (await caller.put_version(third.next("bob"), "bob")).status == 201

@@ -82,11 +82,21 @@ async def test_complete_version_is_not_completed_again(caller: Caller, first: Dr
     assert (await caller.get_version(first, 1)).body == first.build()
 
 
-async def test_completing_leaves_the_heads_as_they_are(caller: Caller, first: Draft) -> None:
+async def test_heads_say_whether_the_newest_version_is_whole(caller: Caller, first: Draft) -> None:
     await caller.put_version(first.stripped(), query=REFILL)
-    before = await caller.get_heads(first.vault)
+    assert (await caller.get_heads(first.vault)).json["keyring"]["whole"] is False
     await caller.put_version(first)
-    assert (await caller.get_heads(first.vault)).body == before.body
+    assert (await caller.get_heads(first.vault)).json["keyring"]["whole"] is True
+
+
+async def test_signatures_in_another_order_do_not_keep_the_sealed_part_out(caller: Caller, first: Draft) -> None:
+    turned = Draft(first.vault, first.fields, tuple(reversed(first.signers)))
+    assert turned.stripped() != first.stripped()
+    assert (await caller.put_version(turned.stripped(), "stranger", query=REFILL)).status == 201
+    assert (await caller.put_version(first)).status == 201
+    served = (await caller.get_version(first, 1)).body
+    assert served.startswith(turned.stripped())
+    assert len(served) == len(first.build())
 
 
 async def test_key_that_does_not_count_completes_only_with_refill(caller: Caller, first: Draft) -> None:

@@ -27,7 +27,7 @@ async def test_first_version_registers_the_vault(caller: Caller, first: Draft) -
     assert heads.status == 200
     assert heads.headers["Content-Type"].startswith("application/json")
     assert heads.json == {
-        "keyring": {"version": 1, "digest": first.digest().hex()},
+        "keyring": {"version": 1, "digest": first.digest().hex(), "whole": True},
         "floor": None,
         "logs": {},
     }

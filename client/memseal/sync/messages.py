@@ -61,10 +61,14 @@ class RemoteLog:
 
 @dataclass(frozen=True)
 class Heads:
-    """All that a remote has; `keyring` is None where the remote carries none (a folder)."""
+    """All that a remote has; `keyring` is None where the remote carries none (a folder).
+
+    `whole` is False where the newest version's sealed part is missing there.
+    """
 
     keyring: tuple[int, bytes] | None
     logs: Mapping[bytes, RemoteLog]
+    whole: bool = True
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,9 @@ class SyncSession:
         here = self._replica.keyring_version()
         if here == there and digest != self._replica.keyring_digest():
             raise KeyringForked("the server shows another keyring than this device has: do not trust it")
+        if here == there and not heads.whole:
+            # It was put back by somebody who had it in part: no device could join, or learn of the new epoch.
+            yield from self._put_keyring(here)
         if here > there:
             if there < self._seen.keyring and not self._accept_rollback:
                 raise RolledBack(

@@ -145,7 +145,7 @@ def _read_heads(content: bytes) -> Heads:
         }
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RemoteAnswer("the server's heads are not what the protocol says") from None
-    return Heads(keyring, logs)
+    return Heads(keyring, logs, whole=value["keyring"].get("whole") is not False)
 
 
 def _count(value: Any) -> int:
@@ -180,8 +180,9 @@ def _problem(content: bytes) -> dict[str, Any]:
 def _clock_of(content: bytes) -> float | None:
     problem = _problem(content)
     now = problem.get("now")
-    known = problem.get("code") == "clock" and isinstance(now, int | float) and 0 <= now < _CLOCK_MOST
-    return float(now) if known else None
+    if problem.get("code") == "clock" and isinstance(now, int | float) and 0 <= now < _CLOCK_MOST:
+        return float(now)
+    return None
 
 
 def _refusal(status: int, content: bytes) -> Answer:

@@ -83,12 +83,18 @@ def put_version(transport: Transport, version: KeyringVersion, reader: Transport
     answer = transport.send(PutKeyring(number, version.content))
     if isinstance(answer, Refused) and answer.code == "keyring_conflict":
         # A lost answer to an earlier try of ours looks the same: what is there decides.
-        return fetch(back, number) == version.content
+        return _is_there(back, version)
     if not isinstance(answer, Stored):
         raise refusal(answer)
-    if fetch(back, number) != version.content:
+    if not _is_there(back, version):
         raise RemoteRefused("keyring_conflict", 409, "the server did not keep what it confirmed: do not trust it")
     return True
+
+
+def _is_there(transport: Transport, version: KeyringVersion) -> bool:
+    """Return whether a server has this version, whole."""
+    there = decode_version(fetch(transport, version.public.version), version.vault_id)
+    return there.digest == version.digest and there.boxes is not None
 
 
 def fetch(transport: Transport, number: int | None, *, public: bool = False) -> bytes:

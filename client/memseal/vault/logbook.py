@@ -270,6 +270,7 @@ class Logbook:
             other.head
             for stream_id, other in self.logs.items()
             if other is not log
+            and other.end.chain  # where its end is damaged there is nothing that could be named
             and other.end.records > log.named.get(stream_id, 0)
             and (other.settled or not self._is_former(other))
         )

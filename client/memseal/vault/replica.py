@@ -7,7 +7,7 @@ from memseal.errors import FormatError
 from memseal.format.content import chain_next
 from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.log import End, start_of
-from memseal.format.records import HEADER_SIZE, decode_header
+from memseal.format.records import BODY_LIMIT, HEADER_SIZE, decode_header
 from memseal.format.segment import FIRST, SEGMENT_TARGET, Segment
 from memseal.sync.session import LocalLog
 from memseal.vault.keychain import Keychain, save_version, version_file
@@ -114,29 +114,21 @@ class VaultReplica:
         return end if end.length == length else None
 
     def next_segment(self, stream_id: bytes, start: End | None) -> tuple[bytes, End] | None:
-        """Return the segment after a place (None: the beginning) and where it ends, or None at the end of the log."""
-        log = self._opened.logbook.logs[stream_id]
+        """Return the segment after a place (None: the beginning) and where it ends, or None at the end of the log.
+
+        Where a record's header is damaged the log ends for remotes: what comes after could not be put there.
+        """
+        logbook = self._opened.logbook
+        log = logbook.logs[stream_id]
         begin = start_of(log.stream.preamble) if start is None else start
-        if begin.length >= log.end.length:
-            return None
-        window = min(log.end.length, begin.length + SEGMENT_TARGET)
-        content = memoryview(self._opened.logbook.piece(stream_id, begin.length, window))
-        end, offset = begin, 0
-        while end.length < log.end.length:
-            if offset + HEADER_SIZE > len(content) and end.records > begin.records:
-                break
-            size = int.from_bytes(content[offset : offset + 4], "big") + HEADER_SIZE
-            if offset + size > len(content):
-                if end.records > begin.records:
-                    break
-                content = memoryview(self._opened.logbook.piece(stream_id, begin.length, begin.length + size))
-            record = content[offset : offset + size]
-            end = End(end.length + size, end.records + 1, chain_next(end.chain, record))
-            offset += size
-        piece = bytes(content[:offset])
-        if start is None:
-            return Segment(FIRST, log.stream.preamble + piece).to_bytes(), end
-        return Segment(start, piece).to_bytes(), end
+        for window in (SEGMENT_TARGET, HEADER_SIZE + BODY_LIMIT):
+            content = logbook.piece(stream_id, begin.length, min(log.end.length, begin.length + window))
+            end = _end_of_whole_records(memoryview(content), begin)
+            if end != begin:
+                piece = content[: end.length - begin.length]
+                opening = log.stream.preamble if start is None else b""
+                return Segment(start or FIRST, opening + piece).to_bytes(), end
+        return None
 
     def settle_epoch(self, there: Mapping[bytes, End]) -> None:
         """Write again under the present epoch what was written under an earlier one and no remote has."""
@@ -161,3 +153,17 @@ def use_keychain(opened: Opened, chain: Keychain) -> None:
     opened.keychain = chain
     if not opened.logbook.rekey(chain, opened.device.keys.sign):
         opened.logbook = rebuilt(opened.folder, opened.device, chain, opened.logbook.view)
+
+
+def _end_of_whole_records(content: memoryview, begin: End) -> End:
+    """Return where the last whole record ends of those that follow a place."""
+    end, offset = begin, 0
+    while offset < len(content):
+        try:
+            place = decode_header(content, offset, end.records)
+        except FormatError:
+            break
+        record = content[place.offset : place.end]
+        end = End(end.length + len(record), end.records + 1, chain_next(end.chain, record))
+        offset = place.end
+    return end

@@ -1,7 +1,6 @@
 """Find a vault's objects in the store, and remember what is known of them: they never change."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar

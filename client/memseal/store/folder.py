@@ -62,8 +62,8 @@ class VaultFolder:
     def append(self, name: str, offset: int, *pieces: bytes) -> None:
         """Write at the end of the good part of a file, cutting off what is beyond it.
 
-        The last piece is written only when all before it are durable; one piece takes one fsync. A file that begins here
-        (offset 0) is there whole or not at all.
+        The last piece is written only when all before it are durable; one piece takes one fsync. A file that begins
+        here (offset 0) is there whole or not at all.
         """
         path = self.path / name
         if offset == 0:

@@ -306,3 +306,22 @@ def test_a_cache_that_cannot_be_written_does_not_make_closing_fail(vault: Vault,
     vault._opened.uncached = 1 << 30
     vault.close()
     assert disk.size(cache) is None
+
+
+def test_items_may_bring_their_own_embeddings_all_or_none(vault: Vault) -> None:
+    items = [{"content": f"item {number}", "source": "a", "embedding": np.eye(4)[number]} for number in range(3)]
+    memories = vault.remember_many(items)
+    assert [hit.memory.id for hit in vault.search(vector=np.eye(4)[2], limit=1)] == [memories[2].id]
+    assert vault.status().without_vector == 0
+    for bad in (
+        [*items, {"content": "without", "source": "a"}],
+        [items[0], {**items[1], "embedding": [1.0]}],
+        [{**items[0], "embedding": "text"}],
+    ):
+        with pytest.raises(VectorInvalid):
+            vault.remember_many(bad)
+    with pytest.raises(VectorInvalid):
+        vault.remember_many(items, np.eye(4)[:3])
+    assert [memory.content for memory in vault.remember_many([{"content": "x", "source": "a", "embedding": None}])] == [
+        "x"
+    ]

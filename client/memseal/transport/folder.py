@@ -123,9 +123,10 @@ class FolderTransport:
         for each in reversed(made):
             self._files.make_folder(each)
             self._files.sync_folder(each.parent)
+        if self._files.size(folder / f"{number:0{_DIGITS}d}") is not None:
+            # What is there does not continue the log, or this segment would not: it is passed over by everybody.
+            number = self._numbers(stream_id)[-1] + 1
         target, fresh = folder / f"{number:0{_DIGITS}d}", folder / f".{secrets.token_hex(8)}.new"
-        if self._files.size(target) is not None:
-            return Refused("segment_conflict", 0, "another segment came first")
         self._files.write(fresh, 0, content)
         self._files.sync(fresh)
         self._files.rename(fresh, target)

@@ -131,7 +131,13 @@ class VaultReplica:
         return None
 
     def settle_epoch(self, there: Mapping[bytes, End]) -> None:
-        """Write again under the present epoch what was written under an earlier one and no remote has."""
+        """Write again under the present epoch what was written under an earlier one and no remote has.
+
+        Raises `FormatError` where the remote gave the newest keyring version only in part: nothing is to be written
+        under an epoch that may have ended.
+        """
+        if self._held:
+            raise FormatError("keyring_missing", "the remote gives the newest keyring version only in part: try later")
         logbook, known = (
             self._opened.logbook,
             [there, *(seen.logs for seen in self._opened.device.marks.remotes.values())],

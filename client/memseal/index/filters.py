@@ -60,6 +60,7 @@ def _part(name: str, value: Any) -> tuple[Sequence[str], Sequence[Any]]:
         tags = list(value)
         if not all(isinstance(tag, str) for tag in tags):
             raise TypeError("tags is a list of texts")
+        _check_unicode(name, *tags)
         return [_TAGGED] * len(tags), tags
     if name in ("since", "until"):
         if not isinstance(value, datetime):
@@ -68,4 +69,11 @@ def _part(name: str, value: Any) -> tuple[Sequence[str], Sequence[Any]]:
         return [f"coalesce(m.captured_at, m.written_at) {compare} ?"], [to_microseconds(value)]
     if not isinstance(value, str):
         raise TypeError(f"{name} is a text, not {type(value).__name__}")
+    _check_unicode(name, value)
     return [f"m.{name} = ?"], [value]
+
+
+def _check_unicode(name: str, *texts: str) -> None:
+    # The database's own error would carry the text.
+    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+        raise ValueError(f"{name} has a lone surrogate: it is not valid Unicode text")

@@ -197,10 +197,14 @@ class VectorIndex:
     def _point_to(self, numbers: NDArray[np.int64], first: int) -> None:
         """Let each number point to its new row; of a number that comes twice, the last one counts."""
         replaced = self._rows[numbers]
-        self._bury(np.unique(replaced[replaced != _DEAD]))
+        replaced = replaced[replaced != _DEAD]
+        if replaced.size:
+            self._bury(np.unique(replaced))
         rows = np.arange(first, first + numbers.size)
         self._rows[numbers] = rows
-        self._bury(rows[self._rows[numbers] != rows])
+        outdone = rows[self._rows[numbers] != rows]
+        if outdone.size:
+            self._bury(outdone)
 
     def _bury(self, rows: NDArray[np.int64]) -> None:
         self._numbers[rows] = _DEAD

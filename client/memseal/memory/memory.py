@@ -1,7 +1,7 @@
 """A memory, and the rules for its fields (vault-format §9)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from types import MappingProxyType
@@ -31,22 +31,23 @@ class Memory:
     """One memory as an app sees it; times are aware UTC, `id` is 32 hex digits.
 
     `captured_at` is when it happened, None where the app did not say; `written_at` is when it was stored.
-    `state` and `tags` are the current ones; `superseded_by` is the memory that replaced this one.
+    `state` and `tags` are the current ones; `superseded_by` is the memory that replaced this one. The `repr` shows no
+    text, so that none gets into a log.
     """
 
     id: str
-    content: str
+    content: str = field(repr=False)
     kind: str
-    source: str
+    source: str = field(repr=False)
     written_at: datetime
     captured_at: datetime | None = None
-    tags: tuple[str, ...] = ()
-    author: str | None = None
-    thread: str | None = None
+    tags: tuple[str, ...] = field(default=(), repr=False)
+    author: str | None = field(default=None, repr=False)
+    thread: str | None = field(default=None, repr=False)
     position: int | None = None
-    origin: str | None = None
+    origin: str | None = field(default=None, repr=False)
     state: State = State.ACTIVE
-    reason: str | None = None
+    reason: str | None = field(default=None, repr=False)
     supersedes: str | None = None
     superseded_by: str | None = None
 
@@ -103,18 +104,18 @@ def draft(
         content=_text("content", content),
         source=_text("source", source),
         kind=kind,
-        tags=tuple(dict.fromkeys(_text("tag", tag) for tag in tags)),
-        author=_optional_text("author", author),
-        thread=_optional_text("thread", thread),
+        tags=tuple(dict.fromkeys(_text("tag", tag) for tag in tags)) if tags else (),
+        author=None if author is None else _text("author", author),
+        thread=None if thread is None else _text("thread", thread),
         position=_optional_integer("position", position),
         captured_at=_moment("captured_at", captured_at),
-        origin=_optional_text("origin", origin),
+        origin=None if origin is None else _text("origin", origin),
     )
 
 
 def check_reason(reason: str | None) -> str | None:
     """Return a reason that can be stored."""
-    return _optional_text("reason", reason)
+    return None if reason is None else _text("reason", reason)
 
 
 def _text(name: str, value: str) -> str:
@@ -124,16 +125,18 @@ def _text(name: str, value: str) -> str:
         value = str(value)
     if not value or value.isspace():
         raise MemoryInvalid(f"{name} is empty")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise MemoryInvalid(f"{name} has a lone surrogate: it is not valid Unicode text") from None
+    if not value.isascii() and not _is_unicode(value):
+        raise MemoryInvalid(f"{name} has a lone surrogate: it is not valid Unicode text")
     return value
 
 
-def _optional_text(name: str, value: str | None) -> str | None:
-    return None if value is None else _text(name, value)
+def _is_unicode(value: str) -> bool:
+    # On its own, so that the text, which the encoding error holds, is no context of ours.
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _optional_integer(name: str, value: int | None) -> int | None:

@@ -1,6 +1,6 @@
 """Order the candidates of a query."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class Why:
     the final score.
     """
 
-    terms: tuple[str, ...]
+    terms: tuple[str, ...] = field(repr=False)
     lexical: float
     cosine: float | None
     fused: float

@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Coroutine
+from io import BytesIO
 from typing import Any, TypeVar, cast
 
 import aiohttp
@@ -105,9 +106,11 @@ class HttpTransport:
             self._session = aiohttp.ClientSession(timeout=_TIMEOUT, trust_env=True, auto_decompress=False)
         url = self._base + path
         headers = self._signer.headers(method, url, body)
+        # A file: bytes of more than a megabyte would hold up the loop, and aiohttp warns of them.
+        data = None if body is None else BytesIO(body)
         try:
             async with self._session.request(
-                method, URL(url, encoded=True), data=body, headers=headers, allow_redirects=False
+                method, URL(url, encoded=True), data=data, headers=headers, allow_redirects=False
             ) as response:
                 return response.status, await _bounded(response)
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as error:

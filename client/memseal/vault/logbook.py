@@ -231,19 +231,23 @@ class Logbook:
     def write(self, batches: Sequence[Batch], random: bytes) -> None:
         """Write batches as one durable write and apply them; `random` (4 bytes) begins a stream where one is needed."""
         log, opening = self._current(random)
+        for each in self._append(log, opening, batches):
+            for finding in self.view.apply_decoded(each.operations, each.columns, log.name):
+                self.note(finding)
+
+    def _append(self, log: Log, opening: bytes, batches: Sequence[Batch]) -> "list[_Composed]":
+        """Make a write durable, and return what it says; the sealed bytes are let go of before that is applied."""
         heads = self._news_for(log)
-        contents, decoded = _compose(log.counter or self._highest_own(), heads, batches)
+        contents, composed = _compose(log.counter or self._highest_own(), heads, batches)
         records, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
         # The record that ends a write is there only if the others are: or a crash could leave a part that looks whole.
         pieces = [opening, *records] if opening else records
         self._folder.append(log_file(log.stream.stream_id), log.stored - len(opening), *pieces)
         self.logs[log.stream.stream_id] = log
-        log.end, log.stored, log.counter = end, end.length, decoded[-1].counter
+        log.end, log.stored, log.counter = end, end.length, composed[-1].counter
         log.named.update({head.stream_id: head.index + 1 for head in heads})
         self.torn.clear()
-        for each in decoded:
-            for finding in self.view.apply_decoded(each.operations, each.columns, log.name):
-                self.note(finding)
+        return composed
 
     def _current(self, random: bytes) -> tuple[Log, bytes]:
         """Return the log to write to, and the preamble to write first where it is new."""

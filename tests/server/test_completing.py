@@ -90,7 +90,7 @@ async def test_heads_say_whether_the_newest_version_is_whole(caller: Caller, fir
 
 
 async def test_signatures_in_another_order_do_not_keep_the_sealed_part_out(caller: Caller, first: Draft) -> None:
-    turned = Draft(first.vault, first.fields, tuple(reversed(first.signers)))
+    turned = Draft(first.vault, first.fields, list(reversed(first.signers)))
     assert turned.stripped() != first.stripped()
     assert (await caller.put_version(turned.stripped(), "stranger", query=REFILL)).status == 201
     assert (await caller.put_version(first)).status == 201

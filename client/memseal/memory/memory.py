@@ -104,7 +104,7 @@ def draft(
         content=_text("content", content),
         source=_text("source", source),
         kind=kind,
-        tags=tuple(dict.fromkeys(_text("tag", tag) for tag in tags)) if tags else (),
+        tags=() if tags == () else tuple(dict.fromkeys(_text("tag", tag) for tag in tags)),
         author=None if author is None else _text("author", author),
         thread=None if thread is None else _text("thread", thread),
         position=_optional_integer("position", position),

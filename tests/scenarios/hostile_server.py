@@ -5,9 +5,10 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -78,7 +79,7 @@ class HostileServer:
         self.url = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result()
 
     @contextmanager
-    def lying(self, lie: Lie = honest, swallows: Callable[[Asked], bool] = nothing) -> Iterator[None]:
+    def lying(self, lie: Lie = honest, swallows: Callable[[Asked], bool] = nothing) -> Generator[None]:
         """Lie for a while."""
         self.lie, self.swallows = lie, swallows
         self.asked.clear()
@@ -126,13 +127,15 @@ class HostileServer:
     async def _relay(self, request: web.Request, body: bytes) -> Reply:
         headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
         url = URL(self.target + request.raw_path, encoded=True)
-        async with self._session.request(request.method, url, data=body or None, headers=headers) as answer:
+        async with self._session.request(
+            request.method, url, data=BytesIO(body) if body else None, headers=headers
+        ) as answer:
             passed_on = {name: answer.headers[name] for name in _PASSED_ON if name in answer.headers}
             return Reply(answer.status, await answer.read(), passed_on)
 
 
 @contextmanager
-def hostile_server(folder: Path) -> Iterator[HostileServer]:
+def hostile_server(folder: Path) -> Generator[HostileServer]:
     """Run a real server, as a process, behind one that can lie; `folder` is for its store and log."""
     front = HostileServer()
     command = [sys.executable, "-m", "memseal_server", "--store", str(folder / "store"), "--listen", "127.0.0.1:0"]

@@ -16,7 +16,6 @@ from memseal.vault.vault import Vault
 from tests.scenarios.hostile_server import HostileServer
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
-
 EVERYTHING = sorted(("first of one", "first of two", "new of one", *(f"new {number} of two" for number in range(3))))
 
 

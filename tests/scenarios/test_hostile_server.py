@@ -1,19 +1,18 @@
 """A server that lies is noticed, gets nothing accepted that no device wrote, and costs nothing that was here."""
 
-import json
+import os
 import socket
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import argon2
 import pytest
 
 from memseal import Vault
-from memseal.errors import FormatError, KeyringForked, MemsealError, RemoteAnswer, RemoteRefused, RolledBack
-from memseal.format import primitives
+from memseal.errors import DiskError, FormatError, MemsealError, RemoteRefused, RolledBack
 from memseal.format.boxes import Secrets, build_version
 from memseal.format.derivation import epoch_signing_key, kit_request_key
 from memseal.format.keyring import KeyringVersion, PublicSection, decode_version
@@ -21,7 +20,6 @@ from memseal.format.keys import KitSecret, SigningKey, VaultKey
 from memseal.format.kit import parse_kit
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.primitives import Cost, public_signing_key
-from memseal.store.disk import OsDisk
 from memseal.transport import http
 from memseal.vault import passphrases
 from memseal.vault.creation import entry_for, new_key_set
@@ -42,6 +40,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostileServer]:
 @pytest.fixture
 def world(server: HostileServer, tmp_path: Path) -> Iterator[World]:
     begun = World.begin(server, tmp_path)
+    yield begun
+    begun.close()
+
+
+@pytest.fixture(scope="module")
+def steady(server: HostileServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A world for lies of which nothing may remain."""
+    begun = World.begin(server, tmp_path_factory.mktemp("steady"))
     yield begun
     begun.close()
 
@@ -85,6 +91,16 @@ def suffer(world: World, lie: Lie, *expected: str) -> None:
     assert_nothing_lost(before, world)
     assert set(contents(world.one)) <= set(EVERYTHING)
     assert_healed(world)
+
+
+def refuse(world: World, lie: Lie, code: str) -> None:
+    """The round ends at once, nothing has changed, and the next one is as if nothing had been."""
+    before = world.files()
+    with world.server.lying(lie):
+        assert noticed(world) == [code]
+        assert len(world.server.asked) <= 2
+    assert world.files() == before
+    assert world.one.sync().findings == []
 
 
 # ── heads ───────────────────────────────────────────────────────────────────────────────────────────
@@ -198,8 +214,8 @@ ANSWERS: dict[str, Lie] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_answers_that_are_none_are_refused_and_harm_nothing(world: World, name: str) -> None:
-    suffer(world, ANSWERS[name], "remote_answer")
+def test_answers_that_are_none_are_refused_and_harm_nothing(steady: World, name: str) -> None:
+    refuse(steady, ANSWERS[name], "remote_answer")
 
 
 def test_code_that_draws_on_the_terminal_gets_into_no_finding(world: World) -> None:
@@ -210,48 +226,45 @@ def test_code_that_draws_on_the_terminal_gets_into_no_finding(world: World) -> N
     )
 
 
-def test_detail_of_an_error_cannot_draw_on_the_terminal(world: World) -> None:
+def test_detail_of_an_error_cannot_draw_on_the_terminal(steady: World) -> None:
     with (
-        world.server.lying(lambda *_: problem(507, "limit", "full\x1b[31m\r\n\u202e\x07 and " + "long" * 9_999)),
+        steady.server.lying(lambda *_: problem(507, "limit", "full\x1b[31m\r\n\u202e\x07 and " + "long" * 9_999)),
         pytest.raises(RemoteRefused) as caught,
     ):
-        world.one.sync()
+        steady.one.sync()
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) <= 300
 
 
-def test_members_of_an_error_that_are_of_a_wrong_type_are_passed_over(world: World) -> None:
-    suffer(world, lambda *_: problem(507, "limit", ["full"]), "limit")  # type: ignore[arg-type]
+def test_members_of_an_error_that_are_of_a_wrong_type_are_passed_over(steady: World) -> None:
+    refuse(steady, lambda *_: problem(507, "limit", ["full"]), "limit")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "now", [0, -1, 1e300, -1e18, 10**18, 253_402_300_800, 10**400, float("nan"), float("inf"), True, "x", [1], None]
 )
-def test_absurd_clock_is_a_refusal(world: World, now: object) -> None:
-    with world.server.lying(lambda *_: problem(401, "clock", now=now)):
-        assert noticed(world) == ["clock"]
-        assert len(world.server.asked) <= 2
-    assert_healed(world)
+def test_absurd_clock_is_a_refusal(steady: World, now: object) -> None:
+    refuse(steady, lambda *_: problem(401, "clock", now=now), "clock")
 
 
-def test_answer_larger_than_any_is_not_read_to_its_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reply", [Reply(200, bytes((1 << 20) + 1)), Reply(200, bytes(1 << 16), endless=True)])
+def test_answer_larger_than_any_is_not_read_to_its_end(
+    steady: World, monkeypatch: pytest.MonkeyPatch, reply: Reply
+) -> None:
     monkeypatch.setattr(http, "_ANSWER_MOST", 1 << 20)
-    for endless in (Reply(200, bytes(1 << 20) + b"."), Reply(200, bytes(1 << 16), endless=True)):
-        with world.server.lying(lambda *_, endless=endless: endless):  # type: ignore[misc]
-            assert noticed(world) == ["remote_answer"]
-    assert_healed(world)
+    refuse(steady, lambda *_: reply, "remote_answer")
 
 
-def test_compressed_answer_is_not_expanded(world: World) -> None:
-    suffer(world, heads_being(200, zlib.compress(bytes(1 << 20)), **{"Content-Encoding": "deflate"}), "remote_answer")
+def test_compressed_answer_is_not_expanded(steady: World) -> None:
+    refuse(steady, heads_being(200, zlib.compress(bytes(1 << 20)), **{"Content-Encoding": "deflate"}), "remote_answer")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirect_to_another_host_is_not_followed(world: World, status: int) -> None:
+def test_redirect_to_another_host_is_not_followed(steady: World, status: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.setblocking(False)
         location = f"http://localhost:{elsewhere.getsockname()[1]}/"
-        suffer(world, lambda *_: Reply(status, b"", {"Location": location}), "remote_answer")
+        refuse(steady, lambda *_: Reply(status, b"", {"Location": location}), "remote_answer")
         with pytest.raises(BlockingIOError):
             elsewhere.accept()
 
@@ -267,7 +280,9 @@ def log_being(change: Callable[[bytes], bytes]) -> LieFor:
 
 
 def flipped(place: int) -> Callable[[bytes], bytes]:
-    return lambda content: content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+    return lambda content: (
+        content[:place] + bytes(byte ^ 1 for byte in content[place : place + 1]) + content[place + 1 :]
+    )
 
 
 def in_order(*records: int) -> Callable[[bytes], bytes]:
@@ -350,6 +365,14 @@ def file_of_two(name: str) -> Callable[[World], bytes]:
     return lambda world: (world.folder / "two" / name).read_bytes()
 
 
+def always(content: bytes) -> Callable[[bytes], bytes]:
+    return lambda _: content
+
+
+def log_of_two(world: World) -> bytes:
+    return file_of_two(f"logs/{stream_of(world.two).hex()}.mseal")(world)
+
+
 LOGS: dict[str, tuple[LieFor, str]] = {
     "nothing": (log_being(lambda _: b""), "withheld"),
     "a log that is not there": (
@@ -364,7 +387,10 @@ LOGS: dict[str, tuple[LieFor, str]] = {
     "a flipped bit in the first header": (log_being(flipped(2)), "forked"),
     "the last record first": (log_being(in_order(2, 0, 1)), "forked"),
     "everything twice": (log_being(in_order(0, 1, 2, 0, 1, 2)), "record_order"),
-    "what came before": (log_being(lambda content: content[:40] * (len(content) // 40)), "forked"),
+    "the log from its beginning again": (
+        lambda world: log_being(always(log_of_two(world)))(world),
+        "forked",
+    ),
     "records nobody sealed": (
         log_being(lambda c: record(int.from_bytes(c[4:8], "big"), len(c) - 12)),
         "record_sealed",
@@ -374,7 +400,7 @@ LOGS: dict[str, tuple[LieFor, str]] = {
     "a log under another name": (under_another_name, "stream_mismatch"),
     "a log of another vault": (other_bytes_as_a_new_log(strange_log), "vault_mismatch"),
     "a log of another vault in the place of this": (
-        lambda world: log_being(lambda _, strange=strange_log(world): strange)(world),  # type: ignore[misc]
+        lambda world: log_being(always(strange_log(world)))(world),
         "forked",
     ),
     "a keyring version as a log": (other_bytes_as_a_new_log(file_of_two("keyring/00000002.mseal")), "kind_mismatch"),
@@ -424,9 +450,13 @@ def test_what_no_device_sealed_is_not_handed_on_to_the_honest_server(world: Worl
 # ── what was put ────────────────────────────────────────────────────────────────────────────────────
 
 
+def is_push(asked: Asked) -> bool:
+    return asked.is_("PUT", "/logs/")
+
+
 def test_push_that_is_confirmed_and_forgotten_is_a_rollback_and_comes_back_with_consent(world: World) -> None:
     before = world.files()
-    with world.server.lying(swallows=lambda asked: asked.is_("PUT", "/logs/")):
+    with world.server.lying(swallows=is_push):
         assert noticed(world) == []
     with pytest.raises(RolledBack):
         world.one.sync()
@@ -438,8 +468,7 @@ def test_push_that_is_confirmed_and_forgotten_is_a_rollback_and_comes_back_with_
 @pytest.mark.parametrize("code", ["segment_conflict", "segment_order", "epoch_ended", "stream_ended"])
 def test_push_that_is_always_too_late_is_given_up(world: World, code: str) -> None:
     before = world.files()
-    swallows = lambda asked: asked.is_("PUT", "/logs/")  # noqa: E731 - for both
-    with world.server.lying(lambda asked, reply: problem(409, code) if swallows(asked) else reply, swallows):
+    with world.server.lying(lambda asked, reply: problem(409, code) if is_push(asked) else reply, is_push):
         assert noticed(world) == [code]
         assert len(world.server.asked) < 60
     assert_nothing_lost(before, world)
@@ -499,7 +528,7 @@ KEYRINGS: dict[str, tuple[Callable[[World], bytes], str]] = {
     "the same version again": (lambda world: newest(world).content, "keyring_chain"),
     "the first version again": (file_of_two("keyring/00000001.mseal"), "keyring_chain"),
     "the keyring of another vault": (of_a_stranger, "vault_mismatch"),
-    "a log": (lambda world: file_of_two(f"logs/{stream_of(world.two).hex()}.mseal")(world), "kind_mismatch"),
+    "a log": (log_of_two, "kind_mismatch"),
     "a device file": (file_of_two("device.mseal"), "kind_mismatch"),
     "nothing": (lambda _: b"", "preamble_short"),
     "half of it": (lambda world: newest(world).content[:2_000], "record_torn"),
@@ -519,16 +548,13 @@ def test_keyrings_that_lie_stop_the_round_and_harm_nothing(world: World, name: s
     suffer(world, lie, code)
 
 
-@contextmanager
-def changed_passphrase(vault: Vault, new: str) -> Iterator[None]:
+def change_passphrase(vault: Vault, new: str = "a newer passphrase") -> None:
     with vault._writing() as opened:
         passphrases.change(opened, stretch_of(PASSPHRASE), stretch_of(new), new, None)
-    yield
 
 
 def test_newest_keyring_given_without_its_sealed_part_is_refused(world: World) -> None:
-    with changed_passphrase(world.two, "a newer passphrase"):
-        pass
+    change_passphrase(world.two)
     before = world.files()
 
     def lie(asked: Asked, reply: Reply) -> Reply:
@@ -536,7 +562,7 @@ def test_newest_keyring_given_without_its_sealed_part_is_refused(world: World) -
             return Reply(200, decode_version(reply.body).stripped())
         return reply
 
-    with world.server.lying(lie):
+    with world.server.lying(lie, is_push):  # an honest server would refuse what belongs to an ended epoch
         assert noticed(world) == ["keyring_missing"]
     assert_nothing_lost(before, world)
     assert world.one.status().keyring_version == 2
@@ -548,17 +574,16 @@ def test_newest_keyring_given_without_its_sealed_part_is_refused(world: World) -
 def test_key_change_that_the_server_did_not_keep_is_noticed_and_completed_later(world: World, lie_about: str) -> None:
     older = newest(world).content
     world.one.sync()
-    lie: Lie = lambda asked, reply: Reply(200, older) if asked.is_("GET", "/keyring/3") else reply  # noqa: E731
-    swallows = lambda asked: lie_about == "storing" and asked.is_("PUT", "/keyring/")  # noqa: E731
     with (
-        world.server.lying(lie, swallows),
+        world.server.lying(
+            lambda asked, reply: Reply(200, older) if asked.is_("GET", "/keyring/3") else reply,
+            lambda asked: lie_about == "storing" and asked.is_("PUT", "/keyring/"),
+        ),
         pytest.raises(RemoteRefused),
-        changed_passphrase(world.one, "a newer passphrase"),
     ):
-        pass
+        change_passphrase(world.one)
     assert contents(world.one) == EVERYTHING
-    with changed_passphrase(world.one, "a newer passphrase"):
-        pass
+    change_passphrase(world.one)
     assert world.one.status().epoch == 2
     world.two.sync()
     world.one.sync()
@@ -680,7 +705,7 @@ def test_cost_out_of_bounds_is_refused_before_anything_is_derived(
     cost: Cost,
 ) -> None:
     derived = list[object]()
-    monkeypatch.setattr(primitives.argon2.low_level, "hash_secret_raw", lambda *words, **_: derived.append(words))
+    monkeypatch.setattr(argon2.low_level, "hash_secret_raw", lambda *words, **_: derived.append(words))
     version = with_cost(versions_of(shared)[0], cost)
     with server.lying(showing([], version)), pytest.raises(FormatError) as caught:
         join(server, tmp_path, shared.emergency_kit)
@@ -715,11 +740,6 @@ def empty(stick: Path) -> None:
         path.write_bytes(b"")
 
 
-def flip(stick: Path) -> None:
-    for path in segments(stick):
-        path.write_bytes(flipped(600)(path.read_bytes()))
-
-
 def swap(stick: Path) -> None:
     first, second, *_ = segments(stick)
     one, two = first.read_bytes(), second.read_bytes()
@@ -749,11 +769,18 @@ def strange_names(stick: Path) -> None:
         (folder / ("\u0661" * 10)).write_bytes(bytes(200))
 
 
-FOLDERS = [truncate, empty, flip, swap, rename_streams, link_elsewhere, strange_names]
+FOLDERS: dict[Callable[[Path], None], list[str]] = {
+    truncate: [],
+    empty: [],
+    swap: ["forked", "record_sealed"],
+    rename_streams: ["stream_mismatch"],
+    link_elsewhere: [],
+    strange_names: [],
+}
 
 
 @pytest.mark.parametrize("harm", FOLDERS, ids=lambda harm: harm.__name__)
-def test_folder_that_was_tampered_with_harms_nothing(
+def test_folder_that_was_tampered_with_harms_nothing_and_is_filled_up_again(
     world: World, tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
     stick = tmp_path / "stick"
@@ -764,7 +791,44 @@ def test_folder_that_was_tampered_with_harms_nothing(
     report = world.one.sync(str(stick))
     assert_nothing_lost(before, world)
     assert set(contents(world.one)) <= set(EVERYTHING)
-    assert report.findings or harm in (truncate, empty, swap, link_elsewhere, strange_names)
+    assert codes(report) == FOLDERS[harm]
+    world.two.sync(str(stick), accept_rollback=True)
+    world.one.sync(str(stick))
+    if harm is not swap:  # those files are whole, and stand where others belong for ever
+        assert contents(world.one) == contents(world.two) == EVERYTHING
+    assert_healed(world)
+
+
+@pytest.mark.xfail(strict=True, reason="bytes that nobody sealed make the device cut its log off and write it anew")
+def test_flipped_bit_in_a_folders_copy_of_the_own_log_leaves_the_log_as_it_is(world: World, tmp_path: Path) -> None:
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    world.two.sync(str(stick))
+    for path in segments(stick):
+        path.write_bytes(flipped(600)(path.read_bytes()))
+    before = world.files()
+    world.one.sync(str(stick))
+    assert_nothing_lost(before, world)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device"])
+def test_what_is_no_file_in_a_folder_is_refused_and_not_waited_for(world: World, tmp_path: Path, kind: str) -> None:
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    world.two.sync(str(stick))
+    for path in segments(stick):
+        path.unlink()
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to("/dev/zero")
+    before = world.files()
+    with pytest.raises(DiskError):
+        world.one.sync(str(stick))
+    assert_nothing_lost(before, world)
     assert_healed(world)
 
 

@@ -7,6 +7,7 @@ that does lose it in the place of `OsDisk`.
 import contextlib
 import errno
 import os
+import stat
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -77,7 +78,7 @@ class OsDisk:
         """Return a file's bytes from `start` to `end`, or None where there is no such file."""
         with _translated():
             try:
-                with path.open("rb") as file:
+                with open(path, "rb", opener=_file_alone) as file:
                     file.seek(start)
                     return file.read(-1 if end is None else max(0, end - start))
             except _MISSING:
@@ -173,6 +174,15 @@ _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EACCES)
 
 # Where a file stands in a folder's place, nothing is there.
 _MISSING = (FileNotFoundError, NotADirectoryError)
+
+
+def _file_alone(path: str, flags: int) -> int:
+    """Open a file, and nothing that could keep a reader waiting, or reading, for ever: a pipe, a device."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a file")
+    return descriptor
 
 
 def _open(path: Path, flags: int = 0) -> int:

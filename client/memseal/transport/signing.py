@@ -1,6 +1,7 @@
 """Signs requests (RFC 9421, RFC 9530; sync-protocol §3)."""
 
 import base64
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ from memseal.format.primitives import public_signing_key, sign
 
 IDENTITY_HEADER = "Memseal-Server"
 _COVERED = ("@method", "@path", "@query", "memseal-server")
+# A name as the DNS has it, or an address of IP; what else a URL may hold would fail later, in the midst of a request.
+_HOST = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?|[0-9a-f.]*:[0-9a-f:.]*(%[a-z0-9]+)?")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -28,6 +31,8 @@ def server_identity(url: str) -> str:
         raise RemoteUnknown("this is not the address of a server") from None
     if parts.scheme not in _PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise RemoteUnknown("a server's address is https://host or https://host:port, without user or query")
+    if not _HOST.fullmatch(parts.hostname):
+        raise RemoteUnknown("a server's name has letters of ASCII, digits, points and hyphens: write others as xn--…")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
 

@@ -30,17 +30,23 @@ class SyncReport:
 
 def open_transport(remote: str, vault_id: bytes, key: SigningKey) -> Transport:
     """Return the way to a remote: a server's address, or a folder's path or `file:` URL; raises `RemoteUnknown`."""
-    scheme = urlsplit(remote).scheme
+    try:
+        scheme, path = urlsplit(remote).scheme, Path(unquote(urlsplit(remote).path))
+        folder = Path(remote).expanduser().absolute()
+    except (ValueError, RuntimeError):
+        raise RemoteUnknown("this is neither a server's address nor a folder's path") from None
     if scheme in ("http", "https"):
         # Imported here: aiohttp is an extra, and a vault without a server needs none.
         from memseal.transport.http import HttpTransport
 
         return HttpTransport(remote, vault_id, key)
     if scheme == "file":
-        return FolderTransport(Path(unquote(urlsplit(remote).path)), vault_id, OsDisk())
+        if not path.is_absolute():
+            raise RemoteUnknown("a folder's address is file:///path")
+        return FolderTransport(path, vault_id, OsDisk())
     if scheme and len(scheme) > 1:  # one letter is a Windows drive
         raise RemoteUnknown(f"{scheme}: is no kind of remote: give https://… or a folder")
-    return FolderTransport(Path(remote).expanduser().absolute(), vault_id, OsDisk())
+    return FolderTransport(folder, vault_id, OsDisk())
 
 
 def sync(opened: Opened, remote: str | None, *, accept_rollback: bool) -> SyncReport:

@@ -482,7 +482,10 @@ class Vault:
 
 
 def _path(path: str | PathLike[str]) -> Path:
-    return Path(path).expanduser().absolute()
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError:
+        raise VaultMissing("no user has this name: give the path without ~") from None
 
 
 def _now() -> int:

@@ -47,9 +47,9 @@ def _state(value: str) -> str:
 def _moment(value: str | datetime) -> datetime:
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise typer.BadParameter("give an ISO 8601 time, such as 2025-03-01 or 2025-03-01T14:30+01:00") from None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 VaultPath = Annotated[

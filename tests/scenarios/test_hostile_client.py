@@ -272,7 +272,6 @@ def test_vector_that_is_not_finite_is_passed_over_and_named(pinned: World, value
     assert nearest(pinned) in ("with a vector", "written afterwards")
 
 
-@pytest.mark.xfail(strict=True, reason="a vector longer than one is taken as it is, and comes first whatever is asked")
 def test_vector_that_is_not_of_unit_length_does_not_come_first_everywhere(pinned: World) -> None:
     put(pinned, memory("loud", embedding=0), columns=[column(np.array([[3e4, 3e4, 3e4]]))])
     pinned.one.sync()

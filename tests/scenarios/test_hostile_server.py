@@ -173,7 +173,6 @@ def test_heads_that_lie_are_noticed_and_harm_nothing(world: World, name: str) ->
     suffer(world, lie(world), code)
 
 
-@pytest.mark.xfail(strict=True, reason="the claim alone makes the device write its log anew and cut the old one off")
 @pytest.mark.parametrize("length_from", ["remote", "here"])
 def test_another_chain_of_the_own_log_that_is_only_claimed_leaves_the_log_as_it_is(
     world: World, length_from: str
@@ -430,9 +429,6 @@ BETWEEN = {
 }
 
 
-@pytest.mark.xfail(
-    strict=True, reason="what is damaged between good records is stored, and never fetched again: the replica stays so"
-)
 @pytest.mark.parametrize("name", BETWEEN)
 def test_damage_between_good_records_heals_when_the_server_is_honest_again(world: World, name: str) -> None:
     with world.server.lying(log_being(BETWEEN[name])(world)):
@@ -799,7 +795,6 @@ def test_folder_that_was_tampered_with_harms_nothing_and_is_filled_up_again(
     assert_healed(world)
 
 
-@pytest.mark.xfail(strict=True, reason="bytes that nobody sealed make the device cut its log off and write it anew")
 def test_flipped_bit_in_a_folders_copy_of_the_own_log_leaves_the_log_as_it_is(world: World, tmp_path: Path) -> None:
     stick = tmp_path / "stick"
     stick.mkdir()

@@ -459,7 +459,6 @@ def test_record_larger_than_one_answer_is_taken_in_pieces(pair: Pair, answer_lim
     assert pair.one.vault.state_digest() == pair.two.vault.state_digest()
 
 
-@pytest.mark.xfail(strict=True, reason="bytes that do not open are stored with the rest, and not asked for again")
 def test_record_damaged_on_the_way_is_whole_after_the_next_round(pair: Pair) -> None:
     pair.two.vault.remember("new", source="test")
     pair.two.vault.remember("newer", source="test")

@@ -39,6 +39,8 @@ class Reading:
     findings: list[Finding] = field(default_factory=list[Finding])
     torn: int = 0
     """Bytes after `end` that are an incomplete record."""
+    sound: End | None = None
+    """Where the sound beginning ends, if something after it cannot be read or trusted."""
     damaged_end: bool = False
     """Whether what is after `end`, or the last record, is damaged: never append to such a log."""
 
@@ -72,6 +74,9 @@ class LogReader:
                 self._take(reading, runs, piece, content, start.length)
         for run in runs:
             self._trust(reading, run, verified, last=run is runs[-1] and not reading.damaged_end)
+        if any(finding.code != "record_torn" for finding in reading.findings):
+            sound = sum(record.place.end <= runs[0].trusted_to for record in runs[0].records)
+            reading.sound = runs[0].ends[sound - 1] if sound else start
         return reading
 
     def _take(self, reading: Reading, runs: "list[_Run]", place: Place, content: memoryview, base: int) -> None:
@@ -122,6 +127,7 @@ class LogReader:
                 index = run.records[number].place.index
                 reading.findings.append(self._finding("signature_invalid", index, "not signed by the stream's owner"))
         reading.trusted.extend(run.records[:trusted])
+        run.trusted_to = run.records[trusted - 1].place.end if trusted else 0
         for record in run.records[trusted:]:
             if last:
                 reading.waiting.append(record)
@@ -146,6 +152,7 @@ class _Run:
     chain: bytes
     records: list[Opened] = field(default_factory=list[Opened])
     ends: list[End] = field(default_factory=list[End])
+    trusted_to: int = 0
 
     def verified_before(self, verified: End | None) -> int:
         """Return how many of the run's records an earlier verification covers: the chain at its end is the same."""

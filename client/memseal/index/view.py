@@ -152,7 +152,9 @@ class View:
         # One that is longer would come before all others in every search; float16 itself is off by less than 0.001.
         usable: NDArray[np.bool_] = np.abs(squares - 1) < _OFF_UNIT
         if not usable.all():
-            findings.append(Finding("column_value", where, "vectors with values that are not finite were passed over"))
+            findings.append(
+                Finding("column_value", where, "vectors that are not finite or not of unit length were passed over")
+            )
         return codes, usable
 
     # ── the pinned model ────────────────────────────────────────────────────────────────────────────

@@ -82,8 +82,20 @@ class Replica(Protocol):
         """Take bytes of a log from there on, and return the new offset; raises `FormatError`."""
         ...
 
-    def heal_fork(self, stream_id: bytes, common: End | None) -> bool:
-        """Go on in a fresh stream where an own log was forked after `common`; False for logs of other devices."""
+    def damaged_from(self, stream_id: bytes, there: int) -> int | None:
+        """Return from where on a log is to be fetched again, if it is damaged here and a remote has as much of it."""
+        ...
+
+    def mend(self, stream_id: bytes, content: bytes) -> None:
+        """Take what a remote has from there on, if it is better."""
+        ...
+
+    def fork_from(self, stream_id: bytes, common: End | None) -> End | None:
+        """Return from where on an own log could be another one on a remote; None for logs of other devices."""
+        ...
+
+    def heal_fork(self, stream_id: bytes, common: End, content: bytes) -> bool:
+        """Go on in a fresh stream, if a remote's bytes after `common` prove that an own log was forked there."""
         ...
 
     def end_at(self, stream_id: bytes, length: int) -> End | None:
@@ -220,6 +232,7 @@ class SyncSession:
 
     def _pull(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
         """Fetch what a log has more than here; a log that cannot be taken is a finding, and the others go on."""
+        yield from self._mend(stream_id, there)
         held = b""  # of a record that is larger than one answer
         while (start := self._replica.wanted_from(stream_id)) + len(held) < there.end.length:
             answer = yield GetLog(stream_id, start + len(held), PULL_LIMIT)
@@ -233,7 +246,7 @@ class SyncSession:
             try:
                 now = self._replica.extend(stream_id, held)
             except FormatError as error:
-                if error.code == "forked" and self._heal(stream_id):
+                if error.code == "forked" and (yield from self._heal(stream_id)):
                     held = b""
                     continue
                 self._note(error.code, stream_id, str(error))
@@ -249,16 +262,33 @@ class SyncSession:
         here = self._replica.end_at(stream_id, there.end.length)
         if here == there.end or stream_id not in self._replica.logs():
             return
-        if self._heal(stream_id):
+        if (yield from self._heal(stream_id)):
             yield from self._pull(stream_id, there)
         else:
             self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
 
-    def _heal(self, stream_id: bytes) -> bool:
-        """Let an own log that was forked go on in a fresh stream, once."""
-        if stream_id in self._healed or not self._replica.heal_fork(stream_id, self._seen.logs.get(stream_id)):
+    def _mend(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
+        """Fetch again what could not be read here, where the remote has as much."""
+        start = self._replica.damaged_from(stream_id, there.end.length)
+        if start is None:
+            return
+        answer = yield GetLog(stream_id, start, PULL_LIMIT)
+        if isinstance(answer, Content):
+            self._pulled += len(answer.content)
+            self._replica.mend(stream_id, answer.content)
+
+    def _heal(self, stream_id: bytes) -> Steps[bool]:
+        """Let an own log go on in a fresh stream where the remote can show another history of it, once.
+
+        A claim is not enough: what it has after the last common place must have been sealed in this vault.
+        """
+        common = self._replica.fork_from(stream_id, self._seen.logs.get(stream_id))
+        if stream_id in self._healed or common is None:
             return False
         self._healed.add(stream_id)
+        answer = yield GetLog(stream_id, common.length, PULL_LIMIT)
+        if not isinstance(answer, Content) or not self._replica.heal_fork(stream_id, common, answer.content):
+            return False
         detail = "this device was copied or restored: what it had written alone was written again in a fresh log"
         self._note("forked", stream_id, detail)
         return True

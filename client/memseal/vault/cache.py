@@ -99,7 +99,10 @@ def _covered_logs(folder: VaultFolder, keychain: Keychain, bound: Fields) -> lis
         stream = keychain.stream(folder.read(log_file(stream_id), 0, PREAMBLE_SIZE) or b"", stream_id)
         named = {bytes(stream): int(count) for stream, count in row.tuples("named", 2)}
         counter = row.count("counter", below=U53 + 1)
-        logs.append(Log(stream, end, counter, named, end.length, bool(row.get("appendable"))))
+        log = Log(stream, end, counter, named, end.length, bool(row.get("appendable")))
+        if row.get("sound") is not None:
+            log.sound = End(*row.array("sound"))
+        logs.append(log)
     return logs
 
 
@@ -113,6 +116,7 @@ def _row(folder: VaultFolder, log: Log) -> dict[str, object]:
         "counter": log.counter,
         "named": [[stream_id, count] for stream_id, count in log.named.items()],
         "appendable": log.appendable,
+        "sound": None if log.sound is None else [log.sound.length, log.sound.records, log.sound.chain],
     }
 
 

@@ -59,6 +59,9 @@ class Log:
     settled: bool = False
     """Whether a former log of this device ends here for everybody; not known before a synchronisation."""
 
+    sound: End | None = None
+    """Where the sound beginning ends, if something after it could not be read: a remote may have it whole."""
+
     @property
     def head(self) -> Head:
         """The head as another log's record names it."""
@@ -180,6 +183,7 @@ class Logbook:
             self._apply(log, record, lenient=bool(settled.reading.findings))
         log.end, log.stored = settled.end, settled.stored
         log.appendable = log.appendable and not settled.reading.damaged_end
+        log.sound = log.sound or settled.reading.sound
         if settled.unfinished and self.is_own(log):
             where = f"{log.name}#{settled.end.records}"
             self.torn.append(Finding("record_torn", where, "a write that was not finished"))
@@ -438,6 +442,38 @@ class Logbook:
             self.logs[stream_id] = log
         self._commit(log, settled)
         return log.stored
+
+    def mend(self, stream_id: bytes, content: bytes) -> bool:
+        """Take a remote's bytes of a log from where it is sound here, if they are whole and reach as far as ours."""
+        log = self.logs[stream_id]
+        if log.sound is None:
+            return False
+        reading = self._reader(log).read(memoryview(content), log.sound)
+        if reading.sound is not None or reading.end.length < log.stored:
+            return False
+        reading.findings.clear()  # at most that the answer ends inside a record
+        self._folder.append(log_file(stream_id), log.sound.length, content[: reading.end.length - log.sound.length])
+        self._noted = {noted: None for noted in self._noted if not noted.where.startswith(log.name)}
+        log.end, log.stored, log.sound, log.appendable = log.sound, log.sound.length, None, True
+        log.counter = self._last_counter(log)
+        self._commit(log, self._settle(log, reading))
+        return True
+
+    def shows_other_history(self, stream_id: bytes, common: End, content: bytes) -> bool:
+        """Return whether a remote's bytes after a common place were sealed in this vault, and are others than here.
+
+        Mostly by this device's copy, or before it was put back; an active device could forge them, a server cannot.
+        """
+        reading = self._reader(self.logs[stream_id]).read(memoryview(content), common)
+        opened = [*reading.trusted, *reading.waiting]
+        first = next(iter(opened), None)
+        if first is None or first.place.offset or first.content.chain != common.chain:
+            return False
+        here = self.piece(stream_id, common.length, common.length + len(content))
+        return any(
+            here[record.place.offset : record.place.end] != content[record.place.offset : record.place.end]
+            for record in opened
+        )
 
     def piece(self, stream_id: bytes, start: int, end: int) -> bytes:
         """Return stored bytes of a log."""

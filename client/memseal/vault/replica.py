@@ -81,15 +81,30 @@ class VaultReplica:
         self._opened.uncached += after - before
         return after
 
-    def heal_fork(self, stream_id: bytes, common: End | None) -> bool:
-        """Go on in a fresh stream where an own log was forked after `common`; False for logs of other devices."""
+    def damaged_from(self, stream_id: bytes, there: int) -> int | None:
+        """Return from where on a log is to be fetched again, if it is damaged here and a remote has as much of it."""
+        log = self._opened.logbook.logs.get(stream_id)
+        return None if log is None or log.sound is None or log.stored > there else log.sound.length
+
+    def mend(self, stream_id: bytes, content: bytes) -> None:
+        """Take what a remote has from there on, if it is better."""
+        self._opened.logbook.mend(stream_id, content)
+
+    def fork_from(self, stream_id: bytes, common: End | None) -> End | None:
+        """Return from where on an own log could be another one on a remote; None for logs of other devices."""
         logbook = self._opened.logbook
         log = logbook.logs.get(stream_id)
         if log is None or not logbook.is_own(log):
+            return None
+        if common is not None and self.end_at(stream_id, common.length) == common:
+            return common
+        return start_of(log.stream.preamble)
+
+    def heal_fork(self, stream_id: bytes, common: End, content: bytes) -> bool:
+        """Go on in a fresh stream, if a remote's bytes after `common` prove that an own log was forked there."""
+        logbook = self._opened.logbook
+        if not logbook.shows_other_history(stream_id, common, content):
             return False
-        start = start_of(log.stream.preamble)
-        if common is None or self.end_at(stream_id, common.length) != common:
-            common = start
         logbook.reemit_branch(stream_id, common, secrets.token_bytes(4))
         cut_outlived(self._opened)
         return True

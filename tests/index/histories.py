@@ -22,7 +22,8 @@ _reasons = st.sampled_from([None, "because", "so"])
 
 def vector(stamp: Stamp) -> np.ndarray:
     """The vector that an operation brings: told apart by its stamp."""
-    return np.array([stamp[7], stamp[11], stamp[-1]], np.float16) / np.float16(256)
+    raw = np.array([stamp[7] + 1, stamp[11], stamp[-1]], np.float32)
+    return np.asarray(raw / np.linalg.norm(raw), np.float16)
 
 
 @st.composite

@@ -196,7 +196,8 @@ def test_adding_while_others_search_is_safe() -> None:
 
 def unit_rows(count: int, dimension: int) -> NDArray[np.float16]:
     rows = np.random.default_rng(count).standard_normal((count, dimension)).astype(np.float32)
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype("<f2")
+    unit: NDArray[np.float16] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype("<f2")
+    return unit
 
 
 def test_codes_written_into_place_are_searched_like_added_ones() -> None:

@@ -163,7 +163,7 @@ def test_setting_that_pins_nothing_is_ignored(value: object) -> None:
 
 def test_row_beyond_the_column_leaves_the_memory_without_vector() -> None:
     view = pinned_view()
-    column = Column(EMBEDDING, MODEL, "f2", 3, 1, bytes(6))
+    column = Column(EMBEDDING, MODEL, "f2", 3, 1, np.array([0, 1, 0], "<f2").tobytes())
     assert view.apply_decoded([(memory(row=7), EARLIER)], [column], "record") == []
     assert [row[0] for row in view.state.without_vector(10)] == [ID]
 

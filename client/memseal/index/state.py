@@ -16,73 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memseal.format.values import decode_value, encode_value
-from memseal.index.lexical import TOKENIZER
+from memseal.index.schema import INSERT, MEMORY, SCHEMA, WHOLE
 from memseal.memory.memory import Draft, Memory, State, from_microseconds
 from memseal.memory.operations import Remember, Retraction, Setting, Stamp, Tagging
-
-_SCHEMA = f"""
-CREATE TABLE memories (
-    n INTEGER PRIMARY KEY,
-    id BLOB NOT NULL UNIQUE,
-    stamp BLOB NOT NULL,
-    fingerprint INTEGER NOT NULL,   -- 64 bits over what makes two memories the same
-    content TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    source TEXT NOT NULL,
-    author TEXT,
-    thread TEXT,
-    position INTEGER,
-    captured_at INTEGER,            -- µs since 1970 UTC
-    written_at INTEGER NOT NULL,
-    origin TEXT,
-    of BLOB,                        -- the memory that this one supersedes
-    reason TEXT,                    -- why it was superseded
-    others BLOB,                    -- fields of newer software, msgpack
-    same INTEGER,                   -- n of the memory that this one is the same as, if that is another
-    state INTEGER NOT NULL DEFAULT 0,
-    superseded_by INTEGER,          -- n
-    vector BLOB                     -- stamp of the vector in the index, if there is one
-);
-CREATE INDEX memories_fingerprint ON memories (fingerprint);
-CREATE INDEX memories_thread ON memories (thread, position) WHERE thread IS NOT NULL;
-CREATE INDEX memories_of ON memories (of) WHERE of IS NOT NULL;
-CREATE INDEX memories_origin ON memories (origin) WHERE origin IS NOT NULL;
-CREATE INDEX memories_same ON memories (same) WHERE same IS NOT NULL;
-CREATE INDEX memories_inactive ON memories (state) WHERE state <> 0 OR same IS NOT NULL;
-CREATE VIRTUAL TABLE memories_text USING fts5 (
-    content, author, content = 'memories', content_rowid = 'n',
-    tokenize = '{TOKENIZER}'
-);
-CREATE TABLE retractions (
-    id BLOB PRIMARY KEY, target BLOB NOT NULL, stamp BLOB NOT NULL, retracted INTEGER NOT NULL, at INTEGER NOT NULL,
-    reason TEXT
-) WITHOUT ROWID;
-CREATE INDEX retractions_target ON retractions (target, stamp);
-CREATE TABLE tags (target BLOB, tag TEXT, added_by BLOB, PRIMARY KEY (target, tag, added_by)) WITHOUT ROWID;
-CREATE INDEX tags_tag ON tags (tag);
-CREATE TABLE tags_removed (target BLOB, tag TEXT, added_by BLOB, PRIMARY KEY (target, tag, added_by)) WITHOUT ROWID;
-CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL, stamp BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE early_vectors (target BLOB PRIMARY KEY, stamp BLOB NOT NULL, code BLOB NOT NULL) WITHOUT ROWID;
-"""
-
-_INSERT = """
-INSERT INTO memories (n, id, stamp, fingerprint, content, kind, source, author, thread, position, captured_at,
-                      written_at, origin, of, reason, others, vector)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-
-_MEMORY = """
-SELECT m.id, m.content, m.kind, m.source, m.written_at, m.captured_at, m.author, m.thread, m.position, m.origin,
-       m.state, m.of, m.n, (SELECT id FROM memories WHERE n = m.superseded_by)
-FROM memories m
-"""
-
-_WHOLE = """
-SELECT m.id, m.stamp, content, kind, source, author, thread, position, captured_at, written_at, origin, of, reason,
-       others, state, vector, (SELECT id FROM memories c WHERE c.n = m.same),
-       (SELECT id FROM memories c WHERE c.n = m.superseded_by)
-FROM memories m ORDER BY id
-"""
 
 _GROUP = "SELECT id FROM memories WHERE n = ?1 OR same = ?1"
 _QUERY_LIMIT = 500  # ids in one IN (…); SQLite allows 32,766
@@ -104,7 +40,7 @@ class VaultState:
         """Begin empty, or from the image that `image()` gave."""
         self.connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         if image is None:
-            self.connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+            self.connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         else:
             self.connection.deserialize(image)
         # Nothing may reach the disk: temporary tables and sorts stay in memory too.
@@ -156,7 +92,7 @@ class VaultState:
             prints.append(fingerprint)
             numbers.append(self._next)
             self._next += 1
-        self.connection.executemany(_INSERT, rows)
+        self.connection.executemany(INSERT, rows)
         self.connection.execute(
             "INSERT INTO memories_text (rowid, content, author) SELECT n, content, author FROM memories WHERE n >= ?",
             (first,),
@@ -313,7 +249,7 @@ class VaultState:
         """Return a hash that is equal for equal states, whatever the order of arrival."""
         digest = hashlib.sha256()
         queries = (
-            _WHOLE,
+            WHOLE,
             "SELECT * FROM retractions ORDER BY id",
             "SELECT * FROM tags ORDER BY target, tag, added_by",
             "SELECT * FROM tags_removed ORDER BY target, tag, added_by",
@@ -363,7 +299,7 @@ class VaultState:
         self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
         self.connection.execute("DELETE FROM tags WHERE target = ?1 AND added_by = ?1", (item.operation.id,))
         fingerprint = _fingerprint(item.operation.draft) if item.operation.of is None else 0
-        self.connection.execute(_INSERT, _row(number, fingerprint, item))
+        self.connection.execute(INSERT, _row(number, fingerprint, item))
         self.connection.execute(f"INSERT INTO memories_text (rowid, content, author) {text}", (number,))
         self._add_tags([item.operation])
 
@@ -468,7 +404,7 @@ class VaultState:
 
     def _select(self, numbers: Sequence[int]) -> Iterator[tuple[int, Memory]]:
         for some in _chunks(numbers):
-            query = f"{_MEMORY} WHERE m.n IN ({','.join('?' * len(some))})"
+            query = f"{MEMORY} WHERE m.n IN ({','.join('?' * len(some))})"
             for row in self.connection.execute(query, some).fetchall():
                 yield row[12], self._memory(row)
 

@@ -15,7 +15,8 @@ from memseal.index.image import SealedImage, damage, seal_image
 from memseal.store.folder import CACHE, VaultFolder
 from memseal.vault.device import Device
 from memseal.vault.keychain import Keychain
-from memseal.vault.logbook import Log, Logbook, log_file
+from memseal.vault.log import Log, log_file
+from memseal.vault.logbook import Logbook
 
 VIEW = f"{CACHE}/view.mseal"
 _HASH_PIECE = 1 << 20  # small enough to stay in the processor's cache between reading and hashing

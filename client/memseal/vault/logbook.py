@@ -2,75 +2,18 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 from memseal.errors import Finding, FormatError
-from memseal.format.content import Column, Content, chain_next
 from memseal.format.keys import SigningKey
 from memseal.format.log import End, LogReader, LogWriter, Opened, Reading, start_of
 from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
 from memseal.format.primitives import public_signing_key
-from memseal.format.records import decode_header
 from memseal.index.view import View
-from memseal.memory.operations import (
-    Head,
-    Meta,
-    Operation,
-    Stamp,
-    decode_meta,
-    decode_operation,
-    encode_meta,
-    encode_operation,
-    make_stamp,
-)
+from memseal.memory.operations import Head, decode_meta
 from memseal.store.folder import LOGS, VaultFolder
-from memseal.vault.keychain import Keychain, Stream
-
-
-def log_file(stream_id: bytes) -> str:
-    """Return the name of a log's file in the vault's folder."""
-    return f"{LOGS}/{stream_id.hex()}.mseal"
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What one record will carry: operations and columns; `values` are operations re-emitted as they were stored."""
-
-    operations: Sequence[Operation] = ()
-    columns: tuple[Column, ...] = ()
-    values: Sequence[dict[str, Any]] = ()
-
-
-@dataclass
-class Log:
-    """One log: how far it is applied, the counter of its last record, and what its records have named."""
-
-    stream: Stream
-    end: End
-    """Where the applied part ends."""
-    counter: int = 0
-    named: dict[bytes, int] = field(default_factory=dict[bytes, int])
-    """Per other stream, how many of its records this log's records have named."""
-    stored: int = 0
-    """Bytes of the file that are good: from there on it may be extended. Beyond `end` lies a write not yet whole."""
-    appendable: bool = True
-    """False where the end is damaged, or the file was put back: a device never writes there again."""
-    settled: bool = False
-    """Whether a former log of this device ends here for everybody; not known before a synchronisation."""
-
-    sound: End | None = None
-    """Where the sound beginning ends, if something after it could not be read: a remote may have it whole."""
-
-    @property
-    def head(self) -> Head:
-        """The head as another log's record names it."""
-        return Head(self.stream.stream_id, self.end.records - 1, self.end.chain, self.counter)
-
-    @property
-    def name(self) -> str:
-        """The name in findings."""
-        return log_file(self.stream.stream_id)
+from memseal.vault.batch import Batch, Composed, compose, restamped
+from memseal.vault.keychain import Keychain
+from memseal.vault.log import Log, Settled, is_fork, log_file, up_to_damage
 
 
 class Logbook:
@@ -157,7 +100,7 @@ class Logbook:
             else:
                 self.note(finding)
 
-    def _settle(self, log: Log, reading: Reading, acknowledged: int | None = None) -> "_Settled":
+    def _settle(self, log: Log, reading: Reading, acknowledged: int | None = None) -> Settled:
         """Return the whole writes of a reading and where the log then stands; what is not whole waits.
 
         Where the end is damaged, a write of several records may have been whole before. Of an own one this is known: it
@@ -169,15 +112,15 @@ class Logbook:
             unfinished.insert(0, whole.pop())
         waiting = [*unfinished, *reading.waiting]
         if not waiting:
-            return _Settled(reading, reading.end, reading.end.length, unfinished=False)
+            return Settled(reading, reading.end, reading.end.length, unfinished=False)
         first = waiting[0]
         end = End(base + first.place.offset, first.place.index, first.content.chain)
         # What a signature covers is kept, so that it is not fetched again; an own unfinished write is cut off.
         keep = bool(unfinished) and not self.is_own(log)
         stored = base + unfinished[-1].place.end if keep else end.length
-        return _Settled(reading, end, stored, unfinished=True)
+        return Settled(reading, end, stored, unfinished=True)
 
-    def _commit(self, log: Log, settled: "_Settled") -> None:
+    def _commit(self, log: Log, settled: Settled) -> None:
         """Apply what was settled."""
         for record in settled.reading.trusted:
             self._apply(log, record, lenient=bool(settled.reading.findings))
@@ -239,10 +182,10 @@ class Logbook:
             for finding in self.view.apply_decoded(each.operations, each.columns, log.name):
                 self.note(finding)
 
-    def _append(self, log: Log, opening: bytes, batches: Sequence[Batch]) -> "list[_Composed]":
+    def _append(self, log: Log, opening: bytes, batches: Sequence[Batch]) -> list[Composed]:
         """Make a write durable, and return what it says; the sealed bytes are let go of before that is applied."""
         heads = self._news_for(log)
-        contents, composed = _compose(log.counter or self._highest_own(), heads, batches)
+        contents, composed = compose(log.counter or self._highest_own(), heads, batches)
         records, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
         # The record that ends a write is there only if the others are: or a crash could leave a part that looks whole.
         pieces = [opening, *records] if opening else records
@@ -380,7 +323,7 @@ class Logbook:
             except FormatError:
                 continue  # it was noted when the log was read, and has no effect anywhere
             counter = meta.counter
-            values = [_restamped(value, counter, position) for position, value in enumerate(meta.operations)]
+            values = [restamped(value, counter, position) for position, value in enumerate(meta.operations)]
             log.counter = max(log.counter, counter)
             batches.append(Batch(columns=record.content.columns, values=values))
         return batches
@@ -428,13 +371,13 @@ class Logbook:
         everything = self.piece(stream_id, start, before) + content
         counting = self._counting(log, memoryview(everything))
         reading = self._reader(log).read(counting, log.end)
-        if _is_fork(log, reading, counting):
+        if is_fork(log, reading, counting):
             raise FormatError("forked", "the remote has another history of this log: it is left alone")
         if reading.torn:
             # An answer ends where the remote's limit falls: the rest of the last record is still to come.
             reading.findings = [finding for finding in reading.findings if finding.code != "record_torn"]
         self._note_all(log, reading)
-        settled = _up_to_damage(log.end, self._settle(log, reading), counting)
+        settled = up_to_damage(log.end, self._settle(log, reading), counting)
         if settled.stored > before or opening:
             # Durable first: what is applied is on disk.
             kept = everything[before - start : settled.stored - start]
@@ -478,71 +421,6 @@ class Logbook:
     def piece(self, stream_id: bytes, start: int, end: int) -> bytes:
         """Return stored bytes of a log."""
         return self._folder.read(log_file(stream_id), start, end) or b""
-
-
-@dataclass(frozen=True)
-class _Settled:
-    reading: Reading
-    end: End
-    stored: int
-    unfinished: bool
-
-
-@dataclass(frozen=True)
-class _Composed:
-    operations: list[tuple[Operation, Stamp]]
-    columns: tuple[Column, ...]
-    counter: int
-
-
-def _compose(previous: int, heads: tuple[Head, ...], batches: Sequence[Batch]) -> tuple[list[Content], list[_Composed]]:
-    """Return the records' contents, and the same operations with their stamps for the view."""
-    contents, composed = list[Content](), list[_Composed]()
-    for batch in batches:
-        counter = Meta(previous, heads, ()).counter
-        values = [*batch.values, *(encode_operation(operation) for operation in batch.operations)]
-        contents.append(Content(b"", False, encode_meta(previous, heads, values), batch.columns))
-        decoded = [decode_operation(value, counter, position) for position, value in enumerate(batch.values)]
-        decoded += [
-            (operation, make_stamp(counter, position, operation.id))
-            for position, operation in enumerate(batch.operations, start=len(decoded))
-        ]
-        composed.append(_Composed(decoded, batch.columns, counter))
-        previous, heads = counter, ()
-    return contents, composed
-
-
-def _restamped(value: dict[str, Any], counter: int, position: int) -> dict[str, Any]:
-    """Return an operation as it was stored, with the stamp of its first record."""
-    return value if value.get("stamp") else {**value, "stamp": [counter, position]}
-
-
-def _up_to_damage(start: End, settled: _Settled, content: memoryview) -> _Settled:
-    """Leave out what cannot be read at the end of a remote's bytes, which follow `start`.
-
-    It may be the remote's doing: kept, it would stand where the true records belong, and be handed on to other remotes.
-    """
-    last = start
-    if settled.reading.trusted:
-        record = settled.reading.trusted[-1]
-        place, chain = record.place, chain_next(record.content.chain, content[record.place.offset : record.place.end])
-        last = End(start.length + place.end, place.index + 1, chain)
-    return settled if settled.end.length <= last.length else replace(settled, end=last, stored=last.length)
-
-
-def _is_fork(log: Log, reading: Reading, content: memoryview) -> bool:
-    """Return whether bytes that should follow a log follow another history of it."""
-    if not len(content) or not log.end.records or not log.end.chain:
-        return False
-    first = next(iter([*reading.trusted, *reading.waiting]), None)
-    if first is not None and first.place.offset == 0:
-        return first.content.chain != log.end.chain
-    try:
-        decode_header(content, 0, log.end.records)
-    except FormatError as error:
-        # No record begins where ours ends: the other history has its records elsewhere.
-        return error.code != "record_torn"
-    return False
 
 
 def _is_stream_name(stem: str) -> bool:

@@ -12,7 +12,8 @@ from memseal.store.folder import VaultFolder
 from memseal.vault.cache import load_cache, save_cache
 from memseal.vault.device import Device, Marks, open_device, read_device_file
 from memseal.vault.keychain import Keychain, Keyring, load_keyring
-from memseal.vault.logbook import Logbook, log_file
+from memseal.vault.log import log_file
+from memseal.vault.logbook import Logbook
 
 # A cache is written when this many bytes of log were read that it does not cover: about a tenth of a second of reading.
 _CACHE_WORTH = 1 << 20

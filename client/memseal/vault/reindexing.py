@@ -10,7 +10,7 @@ from memseal.index.view import EMBEDDING
 from memseal.memory.memory import to_microseconds
 from memseal.memory.operations import Setting
 from memseal.recall import index_text
-from memseal.vault.logbook import Batch
+from memseal.vault.batch import Batch
 from memseal.vault.opening import Opened
 from memseal.vault.writing import embed_batches, new_id, unit_codes
 

@@ -11,7 +11,7 @@ from memseal.format.records import BODY_LIMIT, HEADER_SIZE, decode_header
 from memseal.format.segment import FIRST, SEGMENT_TARGET, Segment
 from memseal.sync.session import LocalLog
 from memseal.vault.keychain import Keychain, save_version, version_file
-from memseal.vault.logbook import Log, log_file
+from memseal.vault.log import Log, log_file
 from memseal.vault.opening import Opened, cut_outlived, rebuilt
 
 

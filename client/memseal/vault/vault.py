@@ -33,8 +33,8 @@ from memseal.store.disk import OsDisk
 from memseal.store.folder import LOCK, VaultFolder
 from memseal.store.lock import VaultLock
 from memseal.vault import joining, passphrases, reindexing, syncing
+from memseal.vault.batch import Batch
 from memseal.vault.creation import create_folder
-from memseal.vault.logbook import Batch
 from memseal.vault.opening import Opened, follow_pin, open_folder, save_marks, stretcher, write_cache
 from memseal.vault.searching import Hit, counted, listed, search
 from memseal.vault.status import Status, status_of

@@ -15,7 +15,7 @@ from memseal.index.view import EMBEDDING, View
 from memseal.memory.memory import ID_SIZE, Draft, draft
 from memseal.memory.operations import Embed, Remember, Setting
 from memseal.recall import index_text
-from memseal.vault.logbook import Batch
+from memseal.vault.batch import Batch
 
 # A record of a bulk write: large enough that its fixed cost vanishes, small enough that damage costs little.
 _RECORD_BYTES = 4 << 20

@@ -1,0 +1,67 @@
+"""The tables of the open state, and its longer statements."""
+
+from memseal.index.lexical import TOKENIZER
+
+SCHEMA = f"""
+CREATE TABLE memories (
+    n INTEGER PRIMARY KEY,
+    id BLOB NOT NULL UNIQUE,
+    stamp BLOB NOT NULL,
+    fingerprint INTEGER NOT NULL,   -- 64 bits over what makes two memories the same
+    content TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    source TEXT NOT NULL,
+    author TEXT,
+    thread TEXT,
+    position INTEGER,
+    captured_at INTEGER,            -- µs since 1970 UTC
+    written_at INTEGER NOT NULL,
+    origin TEXT,
+    of BLOB,                        -- the memory that this one supersedes
+    reason TEXT,                    -- why it was superseded
+    others BLOB,                    -- fields of newer software, msgpack
+    same INTEGER,                   -- n of the memory that this one is the same as, if that is another
+    state INTEGER NOT NULL DEFAULT 0,
+    superseded_by INTEGER,          -- n
+    vector BLOB                     -- stamp of the vector in the index, if there is one
+);
+CREATE INDEX memories_fingerprint ON memories (fingerprint);
+CREATE INDEX memories_thread ON memories (thread, position) WHERE thread IS NOT NULL;
+CREATE INDEX memories_of ON memories (of) WHERE of IS NOT NULL;
+CREATE INDEX memories_origin ON memories (origin) WHERE origin IS NOT NULL;
+CREATE INDEX memories_same ON memories (same) WHERE same IS NOT NULL;
+CREATE INDEX memories_inactive ON memories (state) WHERE state <> 0 OR same IS NOT NULL;
+CREATE VIRTUAL TABLE memories_text USING fts5 (
+    content, author, content = 'memories', content_rowid = 'n',
+    tokenize = '{TOKENIZER}'
+);
+CREATE TABLE retractions (
+    id BLOB PRIMARY KEY, target BLOB NOT NULL, stamp BLOB NOT NULL, retracted INTEGER NOT NULL, at INTEGER NOT NULL,
+    reason TEXT
+) WITHOUT ROWID;
+CREATE INDEX retractions_target ON retractions (target, stamp);
+CREATE TABLE tags (target BLOB, tag TEXT, added_by BLOB, PRIMARY KEY (target, tag, added_by)) WITHOUT ROWID;
+CREATE INDEX tags_tag ON tags (tag);
+CREATE TABLE tags_removed (target BLOB, tag TEXT, added_by BLOB, PRIMARY KEY (target, tag, added_by)) WITHOUT ROWID;
+CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL, stamp BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE early_vectors (target BLOB PRIMARY KEY, stamp BLOB NOT NULL, code BLOB NOT NULL) WITHOUT ROWID;
+"""
+
+INSERT = """
+INSERT INTO memories (n, id, stamp, fingerprint, content, kind, source, author, thread, position, captured_at,
+                      written_at, origin, of, reason, others, vector)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+MEMORY = """
+SELECT m.id, m.content, m.kind, m.source, m.written_at, m.captured_at, m.author, m.thread, m.position, m.origin,
+       m.state, m.of, m.n, (SELECT id FROM memories WHERE n = m.superseded_by)
+FROM memories m
+"""
+
+WHOLE = """
+SELECT m.id, m.stamp, content, kind, source, author, thread, position, captured_at, written_at, origin, of, reason,
+       others, state, vector, (SELECT id FROM memories c WHERE c.n = m.same),
+       (SELECT id FROM memories c WHERE c.n = m.superseded_by)
+FROM memories m ORDER BY id
+"""

@@ -1,0 +1,84 @@
+"""One log of an open vault: where it stands, and what follows from bytes that continue it."""
+
+from dataclasses import dataclass, field, replace
+
+from memseal.errors import FormatError
+from memseal.format.content import chain_next
+from memseal.format.log import End, Reading
+from memseal.format.records import decode_header
+from memseal.memory.operations import Head
+from memseal.store.folder import LOGS
+from memseal.vault.keychain import Stream
+
+
+def log_file(stream_id: bytes) -> str:
+    """Return the name of a log's file in the vault's folder."""
+    return f"{LOGS}/{stream_id.hex()}.mseal"
+
+
+@dataclass
+class Log:
+    """One log: how far it is applied, the counter of its last record, and what its records have named."""
+
+    stream: Stream
+    end: End
+    """Where the applied part ends."""
+    counter: int = 0
+    named: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    """Per other stream, how many of its records this log's records have named."""
+    stored: int = 0
+    """Bytes of the file that are good: from there on it may be extended. Beyond `end` lies a write not yet whole."""
+    appendable: bool = True
+    """False where the end is damaged, or the file was put back: a device never writes there again."""
+    settled: bool = False
+    """Whether a former log of this device ends here for everybody; not known before a synchronisation."""
+    sound: End | None = None
+    """Where the sound beginning ends, if something after it could not be read: a remote may have it whole."""
+
+    @property
+    def head(self) -> Head:
+        """The head as another log's record names it."""
+        return Head(self.stream.stream_id, self.end.records - 1, self.end.chain, self.counter)
+
+    @property
+    def name(self) -> str:
+        """The name in findings."""
+        return log_file(self.stream.stream_id)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Whole writes of a reading, and where the log stands with them: applied to `end`, kept to `stored` bytes."""
+
+    reading: Reading
+    end: End
+    stored: int
+    unfinished: bool
+
+
+def up_to_damage(start: End, settled: Settled, content: memoryview) -> Settled:
+    """Leave out what cannot be read at the end of a remote's bytes, which follow `start`.
+
+    It may be the remote's doing: kept, it would stand where the true records belong, and be handed on to other remotes.
+    """
+    last = start
+    if settled.reading.trusted:
+        record = settled.reading.trusted[-1]
+        place, chain = record.place, chain_next(record.content.chain, content[record.place.offset : record.place.end])
+        last = End(start.length + place.end, place.index + 1, chain)
+    return settled if settled.end.length <= last.length else replace(settled, end=last, stored=last.length)
+
+
+def is_fork(log: Log, reading: Reading, content: memoryview) -> bool:
+    """Return whether bytes that should follow a log follow another history of it."""
+    if not len(content) or not log.end.records or not log.end.chain:
+        return False
+    first = next(iter([*reading.trusted, *reading.waiting]), None)
+    if first is not None and first.place.offset == 0:
+        return first.content.chain != log.end.chain
+    try:
+        decode_header(content, 0, log.end.records)
+    except FormatError as error:
+        # No record begins where ours ends: the other history has its records elsewhere.
+        return error.code != "record_torn"
+    return False

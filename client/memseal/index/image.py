@@ -62,8 +62,8 @@ class SealedImage:
     def view(self) -> View:
         """Open the rest, straight into where it is used."""
         fields, vectors = self._fields, None
-        state = bytearray(fields.count("state", below=U53))
-        self._fill(memoryview(state), _PIECE)
+        state = np.empty(fields.count("state", below=U53), np.uint8)  # not zeroed first, and in large pages
+        self._fill(state.data, _PIECE)
         if fields.get("dimension") is not None:
             dimension, count = fields.count("dimension", 1), fields.count("vectors")
             numbers = np.empty(count, "<i8")
@@ -71,7 +71,7 @@ class SealedImage:
             vectors = VectorIndex.with_codes(
                 dimension, numbers.astype(np.int64, copy=False), lambda codes: self._fill(codes, _whole_rows(dimension))
             )
-        view = View(VaultState(state), vectors)
+        view = View(VaultState(state.data), vectors)
         view.foreign_vectors = fields.count("foreign_vectors")
         return view
 

@@ -36,7 +36,7 @@ class Stamped:
 class VaultState:
     """The open state; every method sees all that was applied before."""
 
-    def __init__(self, image: bytes | bytearray | None = None) -> None:
+    def __init__(self, image: bytes | memoryview | None = None) -> None:
         """Begin empty, or from the image that `image()` gave."""
         self.connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         if image is None:

@@ -15,8 +15,8 @@ from memseal.vault.keychain import Keychain, Keyring, load_keyring
 from memseal.vault.log import log_file
 from memseal.vault.logbook import Logbook
 
-# A cache is written when this many bytes of log were read that it does not cover: about a tenth of a second of reading.
-_CACHE_WORTH = 1 << 20
+# A cache is written when this many bytes of log were read that it does not cover: some twenty milliseconds of reading.
+_CACHE_WORTH = 1 << 18
 
 
 def stretcher(passphrase: str) -> Stretch:

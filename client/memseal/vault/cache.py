@@ -101,6 +101,7 @@ def _covered_logs(folder: VaultFolder, keychain: Keychain, bound: Fields) -> lis
         named = {bytes(stream): int(count) for stream, count in row.tuples("named", 2)}
         counter = row.count("counter", below=U53 + 1)
         log = Log(stream, end, counter, named, end.length, bool(row.get("appendable")))
+        log.claimed = {bytes(stream): int(claimed) for stream, claimed in row.tuples("claimed", 2)}
         if row.get("sound") is not None:
             log.sound = End(*row.array("sound"))
         logs.append(log)
@@ -116,6 +117,7 @@ def _row(folder: VaultFolder, log: Log) -> dict[str, object]:
         "hash": _prefix_hash(folder, log.stream.stream_id, log.end.length),
         "counter": log.counter,
         "named": [[stream_id, count] for stream_id, count in log.named.items()],
+        "claimed": [[stream_id, counter] for stream_id, counter in log.claimed.items()],
         "appendable": log.appendable,
         "sound": None if log.sound is None else [log.sound.length, log.sound.records, log.sound.chain],
     }

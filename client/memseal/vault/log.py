@@ -34,6 +34,8 @@ class Log:
     """Whether a former log of this device ends here for everybody; not known before a synchronisation."""
     sound: End | None = None
     """Where the sound beginning ends, if something after it could not be read: a remote may have it whole."""
+    claimed: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    """Per other stream, the highest counter that this log's records have claimed for one of its records."""
 
     @property
     def head(self) -> Head:

@@ -142,6 +142,7 @@ class Logbook:
             self.note(Finding("counter_false", where, "it names another counter than that of the record before"))
         for head in meta.heads:
             log.named[head.stream_id] = max(log.named.get(head.stream_id, 0), head.index + 1)
+            log.claimed[head.stream_id] = max(log.claimed.get(head.stream_id, 0), head.counter)
         log.counter = max(log.counter, meta.counter)
         for finding in self.view.apply(meta, record.content.columns, where):
             self.note(finding)
@@ -167,6 +168,19 @@ class Logbook:
             if missing > 0:
                 detail = f"another device has seen {missing} more records than are here"
                 found.append(Finding("withheld", log_file(stream_id), detail))
+        return found
+
+    def misnamed(self) -> list[Finding]:
+        """Return a finding for each log of which another claims a counter that it does not have."""
+        found = list[Finding]()
+        for log in self.logs.values():
+            for stream_id, counter in log.claimed.items():
+                other, count = self.logs.get(stream_id), log.named[stream_id]
+                if other is None or other.sound is not None or not other.end.chain or count > other.end.records:
+                    continue  # not here, or not whole: there is nothing to compare with
+                if counter > other.counter:
+                    detail = f"it claims a counter that no record of {other.name} has"
+                    found.append(Finding("counter_false", log.name, detail))
         return found
 
     # ── writing ─────────────────────────────────────────────────────────────────────────────────────

@@ -70,7 +70,13 @@ def status_of(opened: Opened, embedder: Embedder | None, *, read_only: bool) -> 
 
 def all_findings(opened: Opened) -> list[Finding]:
     """Return everything that was noticed, each once."""
-    found = [*opened.findings, *opened.logbook.findings, *opened.logbook.torn, *opened.logbook.hidden()]
+    found = [
+        *opened.findings,
+        *opened.logbook.findings,
+        *opened.logbook.torn,
+        *opened.logbook.hidden(),
+        *opened.logbook.misnamed(),
+    ]
     return list(dict.fromkeys(found))
 
 

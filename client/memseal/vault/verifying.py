@@ -26,6 +26,6 @@ def verify(opened: Opened) -> list[Finding]:
     logbook = Logbook(folder, opened.keychain, device.keys.sign, view, device.marks.rewritten)
     logbook.load({})
     view.close()
-    findings += [*logbook.findings, *logbook.torn, *logbook.hidden()]
+    findings += [*logbook.findings, *logbook.torn, *logbook.hidden(), *logbook.misnamed()]
     cache = cache_damage(folder, device)
     return list(dict.fromkeys([*findings, *([] if cache is None else [cache])]))

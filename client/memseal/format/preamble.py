@@ -12,7 +12,6 @@ FORMAT_VERSION = 1
 SUITE = 1
 PREAMBLE_SIZE = 64
 ID_SIZE = 16
-NONCE_SIZE = 12
 
 
 class Kind(IntEnum):

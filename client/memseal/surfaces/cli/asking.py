@@ -72,11 +72,18 @@ def _first_line(descriptor: int) -> bytes:
 
 
 def _checked(raw: bytes, where: str) -> str:
+    text = _decoded(raw)
+    if text is None:
+        raise exits.WrongUsage(f"what {where} gives is not UTF-8: encode it so")
+    return text
+
+
+def _decoded(raw: bytes) -> str | None:
+    # The error is dealt with here: it holds the bytes, and another one would carry it as its context.
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        # Without the error itself, which holds the bytes.
-        raise exits.WrongUsage(f"what {where} gives is not UTF-8: encode it so") from None
+        return None
 
 
 def _ask(prompt: str, what: str, variable: str, option: str) -> str:

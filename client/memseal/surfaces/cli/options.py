@@ -89,10 +89,18 @@ def content_of(text: str) -> str:
     """Return the text of an argument, `-` standing for all of standard input without its last line end."""
     if text != "-":
         return text
+    content = _standard_input()
+    if content is None:
+        raise exits.WrongUsage("standard input is not UTF-8: encode it so")
+    return content.removesuffix("\n").removesuffix("\r")
+
+
+def _standard_input() -> str | None:
+    # The error is dealt with here: it holds the text, and another one would carry it as its context.
     try:
-        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+        return sys.stdin.read()
     except UnicodeDecodeError:
-        raise exits.WrongUsage("standard input is not UTF-8: encode it so") from None
+        return None
 
 
 def filters(**given: Any) -> dict[str, Any]:

@@ -121,6 +121,18 @@ class KitMalformed(UserError, ValueError):
     code = "kit_malformed"
 
 
+class RecoveryCode(UserError):
+    """The recovery code does not open the vault."""
+
+    code = "recovery_code"
+
+
+class BundlePassphrase(UserError):
+    """The passphrase does not open this bundle."""
+
+    code = "bundle_passphrase"
+
+
 class KitVersion(UserError):
     """The emergency kit is of a newer format."""
 
@@ -206,7 +218,8 @@ class FormatError(DataError):
         counter_false stamp_invalid operation_invalid operation_unknown keyring_malformed keyring_chain
         keyring_first keyring_epoch keyring_devices keyring_kit keyring_epoch_needed keyring_floor
         keyring_sealed keyring_signature keyring_limit keyring_missing box_sealed epoch_key_mismatch
-        slot_mismatch kdf_unknown kdf_floor kdf_ceiling keyring_behind forked segment_invalid
+        slot_mismatch kdf_unknown kdf_floor kdf_ceiling keyring_behind forked segment_invalid base_damaged
+        base_unknown checkpoint_missing checkpoint_mismatch checkpoint_invalid media_mismatch bundle_invalid
         """.split()
     )
 

@@ -66,15 +66,15 @@ def chain_next(chain: bytes, record: bytes | memoryview) -> bytes:
     return primitives.sha256(chain, record)
 
 
-def encode_content(content: Content, preamble: bytes, index: int, owner: SigningKey) -> bytes:
-    """Return the signed bytes of a content at its place."""
+def encode_content(content: Content, preamble: bytes, index: int, owner: SigningKey | None) -> bytes:
+    """Return the bytes of a content at its place, signed where an owner is given."""
     meta = content.meta
     if content.columns:
         meta = {**meta, "columns": [column.described() for column in content.columns]}
     packed = encode_value(meta)
     frame = compression.compress(packed)
     stored = packed if frame is None else frame
-    flags = SIGNED | (MORE if content.more else 0) | (COMPRESSED if frame is not None else 0)
+    flags = (SIGNED if owner else 0) | (MORE if content.more else 0) | (COMPRESSED if frame is not None else 0)
     body = b"".join(
         (
             content.chain,
@@ -84,7 +84,7 @@ def encode_content(content: Content, preamble: bytes, index: int, owner: Signing
             *(column.content for column in content.columns),
         )
     )
-    return body + primitives.sign(owner, _message(preamble, index, body))
+    return body if owner is None else body + primitives.sign(owner, _message(preamble, index, body))
 
 
 def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Content, Signed | None]:

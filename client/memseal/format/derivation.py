@@ -54,3 +54,15 @@ def kit_slot_key(
 def kit_request_key(secret: KitSecret, vault_id: bytes, generation: int) -> SigningKey:
     """Return the key that may read the keyring from a server."""
     return SigningKey(derive(secret.reveal(), b"", "memseal/v1/kit-request", vault_id, generation.to_bytes(4, "big")))
+
+
+def checkpoint_key(vault_key: VaultKey, vault_id: bytes, checkpoint_id: bytes) -> RecordKey:
+    """Return what seals a checkpoint's manifest."""
+    return RecordKey(derive(vault_key.reveal(), b"", "memseal/v1/checkpoint", vault_id, checkpoint_id))
+
+
+def bundle_slot_key(
+    stretched: StretchedPassphrase, salt: bytes, vault_id: bytes, bundle_id: bytes, cost: Cost
+) -> RecordKey:
+    """Return what seals a bundle's key."""
+    return RecordKey(derive(stretched.reveal(), salt, "memseal/v1/bundle", vault_id, bundle_id, cost.to_bytes()))

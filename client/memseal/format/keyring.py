@@ -6,6 +6,7 @@ from typing import Any
 
 from memseal.errors import FormatError
 from memseal.format.fields import U53, Fields
+from memseal.format.floor import Floor, decode_floor
 from memseal.format.log import End
 from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamble
 from memseal.format.primitives import PUBLIC_WRAP_SIZE, SIGNATURE_SIZE, WRAPPED_SIZE, Cost, sha256
@@ -68,7 +69,7 @@ class PublicSection:
     kit: KitEntry
     passphrase_since: int
     recovery: KitEntry | None = None
-    floor: Any = None
+    floor: Floor | None = None
     others: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def active(self) -> tuple[DeviceEntry, ...]:
@@ -180,7 +181,7 @@ def _decode_public(body: bytes) -> PublicSection:
     if len(entries) > DEVICES_LIMIT:
         raise FormatError("keyring_limit", "a keyring lists more than 1,024 devices")
     devices = tuple(_decode_entry(entry) for entry in entries)
-    recovery = fields.optional("recovery")
+    recovery, floor = fields.optional("recovery"), fields.optional("floor")
     public = PublicSection(
         version=fields.count("version", 1),
         previous=fields.size("previous", 32),
@@ -191,7 +192,7 @@ def _decode_public(body: bytes) -> PublicSection:
         kit=_decode_kit(fields.get("kit"), with_cost=True),
         passphrase_since=fields.count("passphrase_since", 1),
         recovery=None if recovery is None else _decode_kit(recovery, with_cost=False),
-        floor=fields.optional("floor"),
+        floor=None if floor is None else decode_floor(floor, "keyring_malformed"),
         others=fields.others(_FIELDS),
     )
     _check_unique(public, fields)
@@ -325,7 +326,7 @@ def _public_value(public: PublicSection) -> dict[str, Any]:
         "kit": _kit_value(public.kit),
         "recovery": None if public.recovery is None else _kit_value(public.recovery),
         "passphrase_since": public.passphrase_since,
-        "floor": public.floor,
+        "floor": None if public.floor is None else public.floor.to_value(),
         **public.others,
     }
 

@@ -9,7 +9,7 @@ from memseal.errors import Finding
 from memseal.format.content import Column
 from memseal.index.view import EMBEDDING, View
 from memseal.memory.memory import Draft
-from memseal.memory.operations import Embed, Operation, Remember, Retraction, Setting, Stamp, Tagging, make_stamp
+from memseal.memory.operations import Embed, Erase, Operation, Remember, Retraction, Setting, Stamp, Tagging, make_stamp
 from tests.index.reference import Stamped
 
 MODEL = "toy"
@@ -53,6 +53,7 @@ _others = st.one_of(
     _memories(),
     st.builds(Retraction, st.sampled_from(_OTHERS), _ids, st.booleans(), st.just(1), _reasons),
     _taggings(),
+    st.builds(Erase, st.sampled_from(_OTHERS), st.lists(_ids, min_size=1, max_size=2).map(tuple), st.just(1), _reasons),
     st.builds(Setting, st.sampled_from(_OTHERS), st.sampled_from(["a", "b"]), st.integers(0, 9), st.just(1)),
 )
 _embeds = st.builds(Embed, st.sampled_from(_OTHERS), _ids, st.just(0))

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from memseal.memory.memory import State
-from memseal.memory.operations import Embed, Operation, Remember, Retraction, Setting, Stamp, Tagging
+from memseal.memory.operations import Embed, Erase, Operation, Remember, Retraction, Setting, Stamp, Tagging
 
 Stamped = tuple[Operation, Stamp]
-Kind = TypeVar("Kind", Remember, Retraction, Tagging, Embed, Setting)
+Kind = TypeVar("Kind", Remember, Retraction, Tagging, Embed, Setting, Erase)
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,9 @@ class Reference:
     # ── what is there ───────────────────────────────────────────────────────────────────────────────
 
     def memories(self) -> dict[bytes, tuple[Remember, Stamp]]:
-        """Two operations with one id: the one with the lower stamp counts."""
-        return self._first(Remember)
+        """Two operations with one id: the one with the lower stamp counts. What any erase names is not there."""
+        erased = {target for operation, _ in self._all(Erase) for target in operation.targets}
+        return {memory_id: row for memory_id, row in self._first(Remember).items() if memory_id not in erased}
 
     def same(self, memory_id: bytes) -> set[bytes]:
         """The ids of all memories that are the same as one, itself included."""

@@ -9,14 +9,20 @@ from memseal.format.log import End
 from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
 
 _FIELDS = frozenset("checkpoint digest parts logs".split())
-_ROW = ("stream", "segment", "length", "records", "chain", "counter")
+_ROW = ("stream", "epoch", "nonce", "segment", "length", "records", "chain", "counter")
 _DIGEST_SIZE = 32
+_NONCE_SIZE = 12
 
 
 @dataclass(frozen=True)
 class Row:
-    """Up to where a checkpoint holds one log, the counter of the record there, the segment that begins after it."""
+    """Up to where a checkpoint holds one log, the counter of the record there, the segment that begins after it.
 
+    With epoch and nonce (12 bytes) the log's preamble can be made again.
+    """
+
+    epoch: int
+    nonce: bytes
     segment: int
     end: End
     counter: int
@@ -35,7 +41,7 @@ class Floor:
     def to_value(self) -> dict[str, Any]:
         """Return the floor as it stands in a public section."""
         logs = [
-            [stream_id, row.segment, row.end.length, row.end.records, row.end.chain, row.counter]
+            [stream_id, row.epoch, row.nonce, row.segment, row.end.length, row.end.records, row.end.chain, row.counter]
             for stream_id, row in self.rows.items()
         ]
         value = {"checkpoint": self.checkpoint, "digest": self.digest, "parts": list(self.parts), "logs": logs}
@@ -54,7 +60,8 @@ def _not_below(before: Row, after: Row) -> bool:
     if after.end.length == before.end.length:
         return after == before
     return (
-        after.segment >= before.segment
+        (after.epoch, after.nonce) == (before.epoch, before.nonce)
+        and after.segment >= before.segment
         and after.end.length > before.end.length
         and after.end.records >= before.end.records
         and after.counter >= before.counter
@@ -71,7 +78,13 @@ def decode_floor(value: Any, code: str) -> Floor:
         stream_id = row.size("stream", ID_SIZE)
         fields.check(stream_id not in rows, "logs")
         end = End(row.count("length", PREAMBLE_SIZE, U53), row.count("records"), row.size("chain", _DIGEST_SIZE))
-        rows[stream_id] = Row(row.count("segment"), end, row.count("counter", below=U53))
+        rows[stream_id] = Row(
+            epoch=row.count("epoch", 1),
+            nonce=row.size("nonce", _NONCE_SIZE),
+            segment=row.count("segment"),
+            end=end,
+            counter=row.count("counter", below=U53),
+        )
     fields.check(len(set(parts)) == len(parts), "parts")
     return Floor(
         checkpoint=fields.size("checkpoint", ID_SIZE),

@@ -45,6 +45,14 @@ CREATE INDEX tags_tag ON tags (tag);
 CREATE TABLE tags_removed (target BLOB, tag TEXT, added_by BLOB, PRIMARY KEY (target, tag, added_by)) WITHOUT ROWID;
 CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL, stamp BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE early_vectors (target BLOB PRIMARY KEY, stamp BLOB NOT NULL, code BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE erasures (
+    id BLOB PRIMARY KEY, stamp BLOB NOT NULL, at INTEGER NOT NULL, reason TEXT,
+    covered INTEGER NOT NULL        -- whether it came from a checkpoint, which then holds nothing of what it names
+) WITHOUT ROWID;
+CREATE TABLE erased (target BLOB, erasure BLOB, PRIMARY KEY (target, erasure)) WITHOUT ROWID;
+CREATE INDEX erased_by ON erased (erasure);
+CREATE TABLE reappeared (target BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE dismissed (stream BLOB, record INTEGER, PRIMARY KEY (stream, record)) WITHOUT ROWID;
 """
 
 INSERT = """

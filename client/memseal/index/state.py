@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memseal.format.values import decode_value, encode_value
+from memseal.index.erasures import Erasures
 from memseal.index.schema import INSERT, MEMORY, SCHEMA, WHOLE
 from memseal.memory.memory import Draft, Memory, State, from_microseconds
-from memseal.memory.operations import Remember, Retraction, Setting, Stamp, Tagging
+from memseal.memory.operations import Erase, Remember, Retraction, Setting, Stamp, Tagging
 
 _GROUP = "SELECT id FROM memories WHERE n = ?1 OR same = ?1"
+_TEXT = "SELECT n, content, author FROM memories WHERE n = ?"
 _QUERY_LIMIT = 500  # ids in one IN (…); SQLite allows 32,766
 
 
@@ -47,6 +49,7 @@ class VaultState:
         self.connection.execute("PRAGMA temp_store = MEMORY")
         self.connection.execute("PRAGMA synchronous = OFF")
         self._next = 1 + (self._one("SELECT max(n) FROM memories") or 0)
+        self.erasures = Erasures(self.connection)
         self._early = self._early_targets()
         self._dropped = list[int]()
 
@@ -81,7 +84,7 @@ class VaultState:
         first = self._next
         for item in batch:
             operation = item.operation
-            if lowest is not None and lowest[operation.id] is not item:
+            if operation.id in self.erasures.ids or (lowest is not None and lowest[operation.id] is not item):
                 numbers.append(0)
                 continue
             if operation.id in known:
@@ -113,13 +116,19 @@ class VaultState:
             return
         self.connection.execute(
             "INSERT OR REPLACE INTO retractions (id, target, stamp, retracted, at, reason) VALUES (?, ?, ?, ?, ?, ?)",
-            (operation.id, operation.target, stamp, operation.retracted, operation.at, operation.reason),
+            (operation.id, operation.target, stamp, operation.retracted, operation.at, self._kept_reason(operation)),
         )
         for target in {operation.target} if before is None else {operation.target, before[0]}:
             self._refresh_target(target)
 
+    def _kept_reason(self, operation: Retraction) -> str | None:
+        # The row stays even so: of two operations with one id the lower counts, whatever became of its memory.
+        return None if operation.target in self.erasures.ids else operation.reason
+
     def tag(self, operation: Tagging) -> None:
         """Apply added and removed tags."""
+        if operation.target in self.erasures.ids:
+            return
         added = [(operation.target, tag, operation.id) for tag in operation.add]
         removed = [(operation.target, tag, added_by) for tag, added_by in operation.remove]
         self.connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", added)
@@ -139,6 +148,8 @@ class VaultState:
 
     def place_vector(self, target: bytes, stamp: Stamp, code: bytes) -> int | None:
         """Return the `n` that gets this vector, or None: it is older, or for a memory yet to come (then kept)."""
+        if target in self.erasures.ids:
+            return None
         row = self.connection.execute("SELECT n, vector, stamp FROM memories WHERE id = ?", (target,)).fetchone()
         if row is None:
             self.connection.execute(
@@ -167,6 +178,35 @@ class VaultState:
         """Return and forget the `n` whose vector in the index came with an operation that does not count any more."""
         dropped, self._dropped = self._dropped, []
         return dropped
+
+    def erase(self, operation: Erase, stamp: Stamp, covered: bool) -> bool:
+        """Apply an `erase`; returns whether content went, so that `scrub` is due."""
+        gone = [self._forget(memory_id) for memory_id in self.erasures.add(operation, stamp, covered)]
+        return any(gone)
+
+    def _forget(self, memory_id: bytes) -> bool:
+        """Remove a memory and all that was said of it; returns whether it was there."""
+        for table in ("tags", "tags_removed", "early_vectors"):
+            self.connection.execute(f"DELETE FROM {table} WHERE target = ?", (memory_id,))  # noqa: S608 - our own text
+        self.connection.execute("UPDATE retractions SET reason = NULL WHERE target = ?", (memory_id,))
+        row = self.connection.execute("SELECT n, of FROM memories WHERE id = ?", (memory_id,)).fetchone()
+        if row is None:
+            return False
+        number, of = row
+        identity = self._identity(number)
+        self._remove_row(number)
+        self._dropped.append(number)
+        self._unite_one(*identity)
+        if of is not None:
+            self._refresh_target(of)
+        for (rival,) in self.connection.execute("SELECT n FROM memories WHERE of = ?", (memory_id,)).fetchall():
+            self._refresh(rival)
+        return True
+
+    def scrub(self) -> None:
+        """Leave nothing of erased memories in the database's bytes: index segments and free pages keep deleted text."""
+        self.connection.execute("INSERT INTO memories_text (memories_text) VALUES ('optimize')")
+        self.connection.execute("VACUUM")
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -256,6 +296,9 @@ class VaultState:
             "SELECT * FROM tags_removed ORDER BY target, tag, added_by",
             "SELECT * FROM settings ORDER BY name",
             "SELECT * FROM early_vectors ORDER BY target",
+            "SELECT id, stamp, at, reason FROM erasures ORDER BY id",
+            "SELECT * FROM erased ORDER BY target, erasure",
+            "SELECT * FROM dismissed ORDER BY stream, record",
         )
         for query in queries:
             for row in self.connection.execute(query):
@@ -292,17 +335,20 @@ class VaultState:
 
     def _replace(self, number: int, item: Stamped) -> None:
         """Put another operation's fields, text and tags in the place of a memory's."""
-        text = "SELECT n, content, author FROM memories WHERE n = ?"
-        self.connection.execute(
-            f"INSERT INTO memories_text (memories_text, rowid, content, author) SELECT 'delete', * FROM ({text})",  # noqa: S608
-            (number,),
-        )
-        self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
+        self._remove_row(number)
         self.connection.execute("DELETE FROM tags WHERE target = ?1 AND added_by = ?1", (item.operation.id,))
         fingerprint = _fingerprint(item.operation.draft) if item.operation.of is None else 0
         self.connection.execute(INSERT, _row(number, fingerprint, item))
-        self.connection.execute(f"INSERT INTO memories_text (rowid, content, author) {text}", (number,))
+        self.connection.execute(f"INSERT INTO memories_text (rowid, content, author) {_TEXT}", (number,))
         self._add_tags([item.operation])
+
+    def _remove_row(self, number: int) -> None:
+        """Remove a memory's row and its words."""
+        self.connection.execute(
+            f"INSERT INTO memories_text (memories_text, rowid, content, author) SELECT 'delete', * FROM ({_TEXT})",  # noqa: S608
+            (number,),
+        )
+        self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
 
     def _add_tags(self, operations: Iterable[Remember]) -> None:
         rows = [(operation.id, tag, operation.id) for operation in operations for tag in operation.draft.tags]

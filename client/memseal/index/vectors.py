@@ -94,7 +94,9 @@ class VectorIndex:
         """Forget the vector of a number, if it has one; the space is given back by the next `from_codes`."""
         with self._lock:
             if number in self:
-                self._bury(np.array([self._rows[number]]))
+                row = self._rows[number]
+                self._view()[row] = 0  # a vector can be turned back into its text: an erased one must be gone
+                self._bury(np.array([row]))
                 self._rows[number] = _DEAD
 
     def search(

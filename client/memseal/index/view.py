@@ -11,7 +11,9 @@ from memseal.index.lexical import LexicalIndex
 from memseal.index.state import Stamped, VaultState
 from memseal.index.vectors import VectorIndex
 from memseal.memory.operations import (
+    Dismiss,
     Embed,
+    Erase,
     Meta,
     Operation,
     Remember,
@@ -47,6 +49,9 @@ class View:
         """Vectors that were passed over because they are of another model than the pinned one."""
         self.pin_moved = False
         """Whether the pin changed after vectors had come: the view must be built anew from the logs."""
+        self.loading = False
+        """While logs are read: what erases leave behind is scrubbed once, at the end."""
+        self._scrub_due = False
         self._seen = 0 if vectors is None else len(vectors)
         self._fixed = pin is not None
         self._move_pin(self.state_pin() if pin is None else pin)
@@ -59,7 +64,7 @@ class View:
     # ── applying ────────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, meta: Meta, columns: Sequence[Column], where: str) -> list[Finding]:
-        """Apply one record's operations; returns what could not be applied, named by the record's place."""
+        """Apply one log record's operations; returns what could not be applied, named by the record's place."""
         findings: list[Finding] = []
         operations: list[tuple[Operation, Stamp]] = []
         counter = meta.counter
@@ -71,14 +76,27 @@ class View:
         return findings + self.apply_decoded(operations, columns, where)
 
     def apply_decoded(
-        self, operations: Sequence[tuple[Operation, Stamp]], columns: Sequence[Column], where: str
+        self,
+        operations: Sequence[tuple[Operation, Stamp]],
+        columns: Sequence[Column],
+        where: str,
+        covered: bool = False,
     ) -> list[Finding]:
-        """Apply operations with their stamps, given the columns of their record."""
+        """Apply operations with their stamps, given the columns of their record; `covered`: it is a checkpoint's."""
         with self.state.transaction():
-            return self._apply(operations, columns, where)
+            findings = self._apply(operations, columns, where, covered)
+        if self._scrub_due and not self.loading:
+            self.scrub()
+        return findings
+
+    def scrub(self) -> None:
+        """Leave nothing of erased memories in the state's bytes, where something may be left."""
+        if self._scrub_due:
+            self.state.scrub()
+            self._scrub_due = False
 
     def _apply(
-        self, operations: Sequence[tuple[Operation, Stamp]], columns: Sequence[Column], where: str
+        self, operations: Sequence[tuple[Operation, Stamp]], columns: Sequence[Column], where: str, covered: bool
     ) -> list[Finding]:
         findings: list[Finding] = []
         for operation, stamp in operations:
@@ -89,6 +107,9 @@ class View:
         codes, usable = self._codes(columns, findings, where)
         new = [(operation, stamp) for operation, stamp in operations if isinstance(operation, Remember)]
         if new:
+            if self.state.erasures.ids and not covered:
+                erased = self.state.erasures.ids
+                self.state.erasures.note_reappeared(each.id for each, _ in new if each.id in erased)
             self._remember(new, codes, usable)
         for operation, stamp in operations:
             match operation:
@@ -98,11 +119,16 @@ class View:
                     self.state.tag(operation)
                 case Embed(_, target, row) if row < usable.size and usable[row]:
                     self._embed(target, stamp, codes[row])
+                case Erase():
+                    self._scrub_due = self.state.erase(operation, stamp, covered) or self._scrub_due
+                case Dismiss():
+                    self.state.erasures.dismiss(operation)
                 case Remember() | Setting() | Embed():
                     pass
                 case unknown:
                     detail = f"an operation this version does not know ({unknown.op!r}): update memseal"
                     findings.append(Finding("operation_unknown", where, detail))
+        self._drop_vectors()
         return findings
 
     def _remember(
@@ -113,9 +139,7 @@ class View:
 
         batch = [Stamped(operation, stamp, has_vector(operation)) for operation, stamp in new]
         numbers = self.state.remember(batch)
-        for number in self.state.take_dropped_vectors():
-            if self.vectors is not None:
-                self.vectors.drop(number)
+        self._drop_vectors()
         pairs = [
             (number, item.operation.row)
             for number, item in zip(numbers, batch, strict=True)
@@ -128,6 +152,11 @@ class View:
             self._seen += len(pairs)
         for memory_id, stamp, code in self.state.take_early_vectors(operation.id for operation, _ in new):
             self._embed(memory_id, stamp, np.frombuffer(code, "<f2"))
+
+    def _drop_vectors(self) -> None:
+        for number in self.state.take_dropped_vectors():
+            if self.vectors is not None:
+                self.vectors.drop(number)
 
     def _embed(self, target: bytes, stamp: Stamp, code: NDArray[np.float16]) -> None:
         number = self.state.place_vector(target, stamp, code.astype("<f2").tobytes())

@@ -77,6 +77,24 @@ class Setting(NamedTuple):
     at: int
 
 
+class Erase(NamedTuple):
+    """Removes the content of memories for good; `at` in µs since 1970 UTC."""
+
+    id: bytes
+    targets: tuple[bytes, ...]
+    at: int
+    reason: str | None = None
+
+
+class Dismiss(NamedTuple):
+    """Gives up records of a log, by their indexes: a checkpoint may pass them."""
+
+    id: bytes
+    stream: bytes
+    records: tuple[int, ...]
+    at: int
+
+
 class Unknown(NamedTuple):
     """An operation of newer software: kept in its log, without effect here."""
 
@@ -84,7 +102,7 @@ class Unknown(NamedTuple):
     op: str
 
 
-Operation: TypeAlias = Remember | Retraction | Tagging | Embed | Setting | Unknown
+Operation: TypeAlias = Remember | Retraction | Tagging | Embed | Setting | Erase | Dismiss | Unknown
 
 
 # ── encoding ────────────────────────────────────────────────────────────────────────────────────────
@@ -111,6 +129,10 @@ def _encode(operation: Operation) -> dict[str, Any]:
             return {"op": "embed", "id": id, "target": target, "embedding": row}
         case Setting(id, name, value, at):
             return {"op": "setting", "id": id, "name": name, "value": value, "at": at}
+        case Erase(id, targets, at, reason):
+            return _present(op="erase", id=id, targets=list(targets), at=at, reason=reason)
+        case Dismiss(id, stream, records, at):
+            return {"op": "dismiss", "id": id, "stream": stream, "records": list(records), "at": at}
         case Unknown():
             raise ValueError("an unknown operation is not written anew")
 
@@ -220,19 +242,23 @@ def _decode_other(value: dict[str, Any], operation_id: bytes) -> Operation:
         case "supersede":
             return _decode_memory(value, operation_id, fields.size("of", ID_SIZE))
         case "retract" | "restore" as name:
-            reason = None if fields.get("reason") is None else fields.text("reason")
-            return Retraction(
-                operation_id, fields.size("target", ID_SIZE), name == "retract", _time(fields, "at"), reason
-            )
+            target, at = fields.size("target", ID_SIZE), _time(fields, "at")
+            return Retraction(operation_id, target, name == "retract", at, _reason(fields))
         case "tag":
             add, removed = _texts(fields.get("add"), "add"), fields.tuples("remove", 2)
             tags = _texts([tag for tag, _ in removed], "remove")
-            remove = tuple(zip(tags, (_id(added_by) for _, added_by in removed), strict=True))
+            remove = tuple(zip(tags, (_id(added_by, "remove") for _, added_by in removed), strict=True))
             return Tagging(operation_id, fields.size("target", ID_SIZE), _time(fields, "at"), add, remove)
         case "embed":
             return Embed(operation_id, fields.size("target", ID_SIZE), fields.count("embedding"))
         case "setting":
             return Setting(operation_id, fields.text("name"), fields.get("value"), _time(fields, "at"))
+        case "erase":
+            targets = tuple(_id(target, "targets") for target in _some(fields, "targets"))
+            return Erase(operation_id, targets, _time(fields, "at"), _reason(fields))
+        case "dismiss":
+            records = tuple(_index(record) for record in _some(fields, "records"))
+            return Dismiss(operation_id, fields.size("stream", ID_SIZE), records, _time(fields, "at"))
         case other:
             return Unknown(operation_id, other)
 
@@ -247,10 +273,26 @@ def _texts(values: Any, name: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _id(value: Any) -> bytes:
+def _some(fields: Fields, name: str) -> list[Any]:
+    values = fields.array(name)
+    fields.check(bool(values), name)
+    return values
+
+
+def _id(value: Any, name: str) -> bytes:
     if type(value) is not bytes or len(value) != ID_SIZE:
-        _refuse("remove")
+        _refuse(name)
     return value
+
+
+def _index(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < U32:
+        _refuse("records")
+    return value
+
+
+def _reason(fields: Fields) -> str | None:
+    return None if fields.get("reason") is None else fields.text("reason")
 
 
 def _time(fields: Fields, name: str) -> int:

@@ -121,7 +121,7 @@ class KitMalformed(UserError, ValueError):
     code = "kit_malformed"
 
 
-class RecoveryCode(UserError):
+class RecoveryCodeWrong(UserError):
     """The recovery code does not open the vault."""
 
     code = "recovery_code"

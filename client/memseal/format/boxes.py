@@ -1,16 +1,17 @@
-"""Boxes, secrets and the kit slot of a keyring version (vault-format §7): make and open them."""
+"""Boxes, secrets and slots of a keyring version (vault-format §7): make and open them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memseal.errors import BoxMissing, FormatError, KitOrPassphrase
+from memseal.errors import BoxMissing, FormatError, KitOrPassphrase, RecoveryCodeWrong
 from memseal.format import primitives
-from memseal.format.derivation import epoch_signing_key, kit_slot_key, secrets_key
+from memseal.format.derivation import epoch_signing_key, kit_slot_key, recovery_slot_key, secrets_key
 from memseal.format.fields import Fields
 from memseal.format.keyring import (
     KeyringVersion,
     PublicSection,
     Slot,
+    Slots,
     decode_version,
     digest_of,
     encode_approval,
@@ -18,7 +19,15 @@ from memseal.format.keyring import (
     encode_open_part,
     signed_message,
 )
-from memseal.format.keys import KitSecret, RecordKey, SigningKey, StretchedPassphrase, VaultKey, WrappingKey
+from memseal.format.keys import (
+    KitSecret,
+    RecordKey,
+    RecoverySecret,
+    SigningKey,
+    StretchedPassphrase,
+    VaultKey,
+    WrappingKey,
+)
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.primitives import Cost, sha256
 from memseal.format.records import open_record, seal_record
@@ -26,6 +35,9 @@ from memseal.format.values import decode_value, encode_value
 
 _SECRETS_INDEX = 3
 _NO_DEVICE = bytes(16)
+_KIT_SLOT = b"memseal/v1/slot"
+_RECOVERY_SLOT = b"memseal/v1/recovery-slot"
+_NO_RECOVERY = "this vault has no recovery code: join with the emergency kit and the passphrase"
 
 
 @dataclass(frozen=True)
@@ -38,8 +50,8 @@ class Secrets:
 
 
 @dataclass(frozen=True)
-class KitSlotContent:
-    """What the kit opens: its wrapping key, and the version (and hash of its public part) that made the slot."""
+class SlotContent:
+    """What a kit or recovery code opens: its wrapping key, the version that made the slot, its public part's hash."""
 
     seed: WrappingKey
     version: int
@@ -54,7 +66,7 @@ def build_version(
     public: PublicSection,
     vault_key: VaultKey,
     secrets: Secrets,
-    slot: Slot,
+    slots: Slots,
     signers: Sequence[SigningKey],
 ) -> KeyringVersion:
     """Return a whole, signed version."""
@@ -65,7 +77,7 @@ def build_version(
         _SECRETS_INDEX,
         _encode(secrets),
     )
-    sealed_part = encode_boxes(_wrap_all(vault_id, public, vault_key), slot) + record
+    sealed_part = encode_boxes(_wrap_all(vault_id, public, vault_key), slots) + record
     sealed_digest = sha256(sealed_part)
     message = signed_message(digest_of(open_part, sealed_digest))
     signatures = [(primitives.public_signing_key(key), primitives.sign(key, message)) for key in signers]
@@ -73,14 +85,25 @@ def build_version(
 
 
 def public_part_hash(vault_id: bytes, public: PublicSection) -> bytes:
-    """Return what a kit slot made in this version pins."""
+    """Return what a slot made in this version pins."""
     return sha256(encode_open_part(vault_id, public))
 
 
-def seal_slot(key: RecordKey, vault_id: bytes, generation: int, salt: bytes, content: KitSlotContent) -> Slot:
+def seal_slot(key: RecordKey, vault_id: bytes, generation: int, salt: bytes, content: SlotContent) -> Slot:
     """Return the kit's slot."""
-    value = {"seed": content.seed.reveal(), "version": content.version, "public": content.public}
-    return Slot(generation, salt, primitives.seal(key, _slot_context(vault_id, generation), encode_value(value)))
+    sealed = primitives.seal(key, _context(_KIT_SLOT, vault_id, generation), _encode_slot(content))
+    return Slot(generation, salt, sealed)
+
+
+def seal_recovery_slot(secret: RecoverySecret, vault_id: bytes, generation: int, content: SlotContent) -> Slot:
+    """Return the recovery code's slot."""
+    key = recovery_slot_key(secret, vault_id, generation)
+    sealed = primitives.seal(key, _context(_RECOVERY_SLOT, vault_id, generation), _encode_slot(content))
+    return Slot(generation, b"", sealed)
+
+
+def _encode_slot(content: SlotContent) -> bytes:
+    return encode_value({"seed": content.seed.reveal(), "version": content.version, "public": content.public})
 
 
 def _wrap_all(vault_id: bytes, public: PublicSection, vault_key: VaultKey) -> dict[bytes, bytes]:
@@ -110,8 +133,8 @@ def _encode(secrets: Secrets) -> bytes:
     )
 
 
-def _slot_context(vault_id: bytes, generation: int) -> bytes:
-    return b"memseal/v1/slot" + vault_id + generation.to_bytes(4, "big")
+def _context(label: bytes, vault_id: bytes, generation: int) -> bytes:
+    return label + vault_id + generation.to_bytes(4, "big")
 
 
 # ── opening ─────────────────────────────────────────────────────────────────────────────────────────
@@ -128,6 +151,13 @@ def open_device_box(version: KeyringVersion, wrapping_key: WrappingKey, signing_
 def open_kit_box(version: KeyringVersion, seed: WrappingKey) -> VaultKey:
     """Return the vault key of the version's epoch from the kit's box."""
     return _open_box(version, seed, _NO_DEVICE, version.public.kit.request)
+
+
+def open_recovery_box(version: KeyringVersion, seed: WrappingKey) -> VaultKey:
+    """Return the vault key of the version's epoch from the recovery code's box."""
+    if version.public.recovery is None:
+        raise RecoveryCodeWrong(_NO_RECOVERY)
+    return _open_box(version, seed, _NO_DEVICE, version.public.recovery.request)
 
 
 def _open_box(version: KeyringVersion, key: WrappingKey, owner: bytes, sign: bytes) -> VaultKey:
@@ -165,24 +195,44 @@ def open_secrets(version: KeyringVersion, vault_key: VaultKey) -> Secrets:
     return Secrets(history, names, KitSecret(fields.size("kit_secret", 16)))
 
 
-def open_slot(version: KeyringVersion, stretched: StretchedPassphrase, secret: KitSecret) -> KitSlotContent:
+def open_slot(version: KeyringVersion, stretched: StretchedPassphrase, secret: KitSecret) -> SlotContent:
     """Return what the kit slot holds; `KitOrPassphrase` where it does not open."""
-    slot, cost = version.slot, version.public.kit.cost
+    slot, cost = version.slots.kit, version.public.kit.cost
     if slot is None or cost is None:
         raise FormatError("keyring_missing", "the keyring version has no kit slot")
     key = kit_slot_key(stretched, secret, slot.salt, version.vault_id, slot.generation, cost)
     try:
-        content = primitives.open_sealed(key, _slot_context(version.vault_id, slot.generation), slot.sealed)
+        return _open_slot(key, _context(_KIT_SLOT, version.vault_id, slot.generation), slot)
     except primitives.NotAuthentic:
         raise KitOrPassphrase(
             "kit and passphrase do not open this vault: one is wrong, or the kit was replaced by a newer one"
         ) from None
-    fields = Fields(decode_value(content), "keyring_malformed", "slot")
-    return KitSlotContent(WrappingKey(fields.size("seed", 32)), fields.count("version", 1), fields.size("public", 32))
 
 
 def slot_cost(version: KeyringVersion) -> tuple[bytes, Cost]:
     """Return salt and cost to stretch the passphrase with, before `open_slot`."""
-    if version.slot is None or version.public.kit.cost is None:
+    if version.slots.kit is None or version.public.kit.cost is None:
         raise FormatError("keyring_missing", "the keyring version has no kit slot")
-    return version.slot.salt, version.public.kit.cost
+    return version.slots.kit.salt, version.public.kit.cost
+
+
+def open_recovery_slot(version: KeyringVersion, secret: RecoverySecret) -> SlotContent:
+    """Return what the recovery slot holds; `RecoveryCodeWrong` where it does not open."""
+    if version.public.recovery is None:
+        raise RecoveryCodeWrong(_NO_RECOVERY)
+    slot = version.slots.recovery
+    if slot is None:
+        raise FormatError("keyring_missing", "the keyring version has no recovery slot")
+    key = recovery_slot_key(secret, version.vault_id, slot.generation)
+    try:
+        return _open_slot(key, _context(_RECOVERY_SLOT, version.vault_id, slot.generation), slot)
+    except primitives.NotAuthentic:
+        raise RecoveryCodeWrong(
+            "the recovery code does not open this vault: it was replaced by a newer one, or is another vault's"
+        ) from None
+
+
+def _open_slot(key: RecordKey, context: bytes, slot: Slot) -> SlotContent:
+    content = primitives.open_sealed(key, context, slot.sealed)
+    fields = Fields(decode_value(content), "keyring_malformed", "slot")
+    return SlotContent(WrappingKey(fields.size("seed", 32)), fields.count("version", 1), fields.size("public", 32))

@@ -1,6 +1,14 @@
 """Which key is derived from which (vault-format §6)."""
 
-from memseal.format.keys import KitSecret, LocalKey, RecordKey, SigningKey, StretchedPassphrase, VaultKey
+from memseal.format.keys import (
+    KitSecret,
+    LocalKey,
+    RecordKey,
+    RecoverySecret,
+    SigningKey,
+    StretchedPassphrase,
+    VaultKey,
+)
 from memseal.format.primitives import Cost, derive
 
 
@@ -66,3 +74,15 @@ def bundle_slot_key(
 ) -> RecordKey:
     """Return what seals a bundle's key."""
     return RecordKey(derive(stretched.reveal(), salt, "memseal/v1/bundle", vault_id, bundle_id, cost.to_bytes()))
+
+
+def recovery_slot_key(secret: RecoverySecret, vault_id: bytes, generation: int) -> RecordKey:
+    """Return what seals the recovery code's slot."""
+    return RecordKey(derive(secret.reveal(), b"", "memseal/v1/recovery-slot", vault_id, generation.to_bytes(4, "big")))
+
+
+def recovery_request_key(secret: RecoverySecret, vault_id: bytes, generation: int) -> SigningKey:
+    """Return the key that may read the keyring from a server."""
+    return SigningKey(
+        derive(secret.reveal(), b"", "memseal/v1/recovery-request", vault_id, generation.to_bytes(4, "big"))
+    )

@@ -20,6 +20,8 @@ _ENTRY_FIELDS = frozenset("id sign wrap since ended".split())
 _ENDED_FIELDS = frozenset("version streams".split())
 _RECOVERY_FIELDS = frozenset("generation since wrap request".split())
 _KIT_FIELDS = _RECOVERY_FIELDS | {"cost"}
+_RECOVERY_SLOT_FIELDS = frozenset("for generation sealed".split())
+_KIT_SLOT_FIELDS = _RECOVERY_SLOT_FIELDS | {"salt"}
 _COST_FIELDS = frozenset("name memory passes lanes".split())
 
 
@@ -83,18 +85,28 @@ class PublicSection:
 
 @dataclass(frozen=True)
 class Slot:
-    """A kit slot as stored: generation, salt (32), sealed bytes."""
+    """The kit's or recovery code's slot as stored: generation, salt (32; empty for a code), sealed bytes."""
 
     generation: int
     salt: bytes
     sealed: bytes
+    others: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Slots:
+    """What opens a version from outside; `others` are slots of newer software, carried on as they are."""
+
+    kit: Slot | None
+    recovery: Slot | None = None
+    others: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
 class KeyringVersion:
     """One version as stored, with its parts; `boxes` is None where it is stripped.
 
-    Boxes and slot come from bytes that decide nothing: what in them is malformed is as if it were not there.
+    Boxes and slots come from bytes that decide nothing: what in them is malformed is as if it were not there.
     """
 
     content: bytes
@@ -103,7 +115,7 @@ class KeyringVersion:
     sealed_digest: bytes
     signatures: tuple[tuple[bytes, bytes], ...]
     boxes: Mapping[bytes, bytes] | None
-    slot: Slot | None
+    slots: Slots
     secrets: bytes | None
     open_size: int
     approval_offset: int
@@ -160,7 +172,7 @@ def decode_version(content: bytes, vault_id: bytes | None = None) -> KeyringVers
     ):
         raise FormatError("keyring_malformed", "the preamble of a keyring version disagrees with it")
     sealed_digest, signatures = _decode_approval(bodies[1])
-    boxes, slot = _decode_boxes(bodies[2]) if len(found) == 4 else (None, None)
+    boxes, slots = _decode_boxes(bodies[2]) if len(found) == 4 else (None, Slots(None))
     return KeyringVersion(
         content=content,
         vault_id=preamble.vault_id,
@@ -168,7 +180,7 @@ def decode_version(content: bytes, vault_id: bytes | None = None) -> KeyringVers
         sealed_digest=sealed_digest,
         signatures=signatures,
         boxes=boxes,
-        slot=slot,
+        slots=slots,
         secrets=bodies[3] if len(found) == 4 else None,
         open_size=found[1].end,
         approval_offset=found[1].offset,
@@ -267,8 +279,8 @@ def _decode_approval(body: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...
     return fields.size("sealed", 32), tuple((key, signature) for key, signature in rows)
 
 
-def _decode_boxes(body: bytes) -> tuple[dict[bytes, bytes], Slot | None]:
-    boxes, slots = dict[bytes, bytes](), list[Slot]()
+def _decode_boxes(body: bytes) -> tuple[dict[bytes, bytes], Slots]:
+    boxes, kit, recovery, others = dict[bytes, bytes](), None, None, list[Mapping[str, Any]]()
     try:
         fields = _fields(body, "boxes")
         for key, wrapped in fields.tuples("boxes", 2):
@@ -276,11 +288,20 @@ def _decode_boxes(body: bytes) -> tuple[dict[bytes, bytes], Slot | None]:
             boxes[row.size("key", PUBLIC_WRAP_SIZE)] = row.size("wrapped", WRAPPED_SIZE)
         for value in fields.array("slots"):
             entry = Fields(value, "keyring_malformed", "slot")
-            if entry.text("for") == "kit":
-                slots.append(Slot(entry.count("generation", 1), entry.size("salt", 32), entry.octets("sealed")))
+            match entry.text("for"):
+                case "kit":
+                    kit = _decode_slot(entry, entry.size("salt", 32), _KIT_SLOT_FIELDS)
+                case "recovery":
+                    recovery = _decode_slot(entry, b"", _RECOVERY_SLOT_FIELDS)
+                case _:
+                    others.append(value)
     except FormatError:
-        return {}, None
-    return boxes, slots[-1] if slots else None
+        return {}, Slots(None)
+    return boxes, Slots(kit, recovery, tuple(others))
+
+
+def _decode_slot(fields: Fields, salt: bytes, known: frozenset[str]) -> Slot:
+    return Slot(fields.count("generation", 1), salt, fields.octets("sealed"), fields.others(known))
 
 
 def _fields(body: bytes, name: str) -> Fields:
@@ -304,10 +325,16 @@ def encode_approval(sealed_digest: bytes, signatures: list[tuple[bytes, bytes]])
     return frame(1, encode_value({"sealed": sealed_digest, "signatures": rows}))
 
 
-def encode_boxes(boxes: Mapping[bytes, bytes], slot: Slot) -> bytes:
+def encode_boxes(boxes: Mapping[bytes, bytes], slots: Slots) -> bytes:
     """Return record 2."""
-    slots = [{"for": "kit", "generation": slot.generation, "salt": slot.salt, "sealed": slot.sealed}]
-    return frame(2, encode_value({"boxes": [list(box) for box in boxes.items()], "slots": slots}))
+    known = (("kit", slots.kit), ("recovery", slots.recovery))
+    values = [*slots.others, *(_slot_value(purpose, slot) for purpose, slot in known if slot is not None)]
+    return frame(2, encode_value({"boxes": [list(box) for box in boxes.items()], "slots": values}))
+
+
+def _slot_value(purpose: str, slot: Slot) -> dict[str, Any]:
+    value = {"for": purpose, "generation": slot.generation, "sealed": slot.sealed, **slot.others}
+    return {**value, "salt": slot.salt} if slot.salt else value
 
 
 def encode_cost(cost: Cost) -> dict[str, Any]:

@@ -71,5 +71,9 @@ class KitSecret(Key):
     SIZE = 16
 
 
+class RecoverySecret(Key):
+    """The 256 random bits of a recovery code; no device keeps them."""
+
+
 class StretchedPassphrase(Key):
     """What Argon2id makes of a passphrase and a salt."""

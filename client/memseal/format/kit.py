@@ -1,20 +1,38 @@
-"""The emergency kit: one string to print (vault-format §7)."""
+"""Emergency kit and recovery code: each one string to print (vault-format §7)."""
 
 import base64
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from memseal.errors import KitMalformed, KitVersion
-from memseal.format.keys import KitSecret
+from memseal.format.keys import KitSecret, RecoverySecret
 from memseal.format.primitives import sha256
 
-_PREFIX = "MSEAL1"
 _RFC4648 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ENCODE = str.maketrans(_RFC4648, _CROCKFORD)
 # A reader takes O for 0, and I and L for 1: what people mistype.
 _DECODE = str.maketrans({**dict(zip(_CROCKFORD, _RFC4648, strict=True)), "O": "A", "I": "B", "L": "B"})
-_FIXED = 1 + 16 + 16 + 4
+_MISTYPED = re.compile("^MSEAL[IL]")
+_VAULT_ID_END = 1 + 16
+_GENERATION = 4
 _CHECK = 4
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What sets one of the two strings apart: its name, prefix, first byte, size of the secret, label of the check."""
+
+    name: str
+    prefix: str
+    first: int
+    secret_size: int
+    label: bytes
+
+
+_KIT: Final = _Form("emergency kit", "MSEAL1", 1, KitSecret.SIZE, b"memseal/v1/kit")
+_RECOVERY: Final = _Form("recovery code", "MSEAL1R", 2, RecoverySecret.SIZE, b"memseal/v1/recovery")
 
 
 @dataclass(frozen=True)
@@ -28,47 +46,91 @@ class Kit:
 
     def to_text(self) -> str:
         """Return the string to keep; it is a secret."""
-        content = b"".join(
-            (
-                b"\x01",
-                self.vault_id,
-                self.secret.reveal(),
-                self.generation.to_bytes(4, "big"),
-                self.server.encode(),
-            )
-        )
-        letters = base64.b32encode(content + _check(content)).decode("ascii").rstrip("=").translate(_ENCODE)
-        return "-".join((_PREFIX, *(letters[start : start + 4] for start in range(0, len(letters), 4))))
+        return _text(_KIT, self.vault_id, self.secret.reveal(), self.generation, self.server)
+
+
+@dataclass(frozen=True)
+class RecoveryCode:
+    """Vault id, recovery secret, generation, and the server identity where one is known (else empty)."""
+
+    vault_id: bytes
+    secret: RecoverySecret
+    generation: int
+    server: str
+
+    def to_text(self) -> str:
+        """Return the string to keep; it opens the vault alone."""
+        return _text(_RECOVERY, self.vault_id, self.secret.reveal(), self.generation, self.server)
 
 
 def parse_kit(text: str) -> Kit:
     """Return the kit a person typed or pasted; raises `KitMalformed` or `KitVersion`."""
+    vault_id, secret, generation, server = _parts(_KIT, text)
+    return Kit(vault_id, KitSecret(secret), generation, server)
+
+
+def parse_recovery_code(text: str) -> RecoveryCode:
+    """Return the recovery code a person typed or pasted; raises `KitMalformed` or `KitVersion`."""
+    vault_id, secret, generation, server = _parts(_RECOVERY, text)
+    return RecoveryCode(vault_id, RecoverySecret(secret), generation, server)
+
+
+# ── writing ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _text(form: _Form, vault_id: bytes, secret: bytes, generation: int, server: str) -> str:
+    numbers = generation.to_bytes(_GENERATION, "big")
+    content = b"".join((bytes((form.first,)), vault_id, secret, numbers, server.encode()))
+    letters = base64.b32encode(content + _check(form, content)).decode("ascii").rstrip("=").translate(_ENCODE)
+    return "-".join((form.prefix, *(letters[start : start + 4] for start in range(0, len(letters), 4))))
+
+
+def _check(form: _Form, content: bytes) -> bytes:
+    return sha256(form.label, content)[:_CHECK]
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parts(form: _Form, text: str) -> tuple[bytes, bytes, int, str]:
+    content = _decoded(form, _body(form, text))
+    secret_end = _VAULT_ID_END + form.secret_size
+    fixed = secret_end + _GENERATION
+    if len(content) < fixed + _CHECK or content[-_CHECK:] != _check(form, content[:-_CHECK]):
+        raise KitMalformed(f"the {form.name} was mistyped: compare it with the sheet, letter by letter")
+    if content[0] != form.first:
+        raise KitVersion(f"the {form.name} is of a newer format: update memseal")
+    try:
+        server = content[fixed:-_CHECK].decode()
+    except UnicodeDecodeError:
+        raise KitMalformed(f"the {form.name} names no valid server") from None
+    generation = int.from_bytes(content[secret_end:fixed], "big")
+    return content[1:_VAULT_ID_END], content[_VAULT_ID_END:secret_end], generation, server
+
+
+def _body(form: _Form, text: str) -> str:
+    """Return the letters after the prefix, in capitals."""
     letters = "".join(text.replace("-", "").split())
     # Before the case is changed: that would make ASCII letters of some that are not.
     letters = letters.upper() if letters.isascii() else ""
-    if not letters.startswith(_PREFIX):
-        # The prefix has letters that people mistype too.
-        letters = letters.replace("MSEALI", _PREFIX, 1).replace("MSEALL", _PREFIX, 1)
-    body = letters.removeprefix(_PREFIX)
+    # The prefix has a digit that people mistype too.
+    letters = _MISTYPED.sub("MSEAL1", letters, count=1)
+    # A kit's first letter is 0, unless it is of a newer format.
+    if form is _KIT and letters.startswith(_RECOVERY.prefix + "0"):
+        raise KitMalformed("this is a recovery code, not an emergency kit: `memseal recover` takes it")
+    body = letters.removeprefix(form.prefix)
     if body == letters or "U" in body:
-        raise KitMalformed("this is not an emergency kit: it begins with MSEAL1 and has no letter U")
+        raise KitMalformed(f"this is no {form.name}: it begins with {form.prefix}- and has no letter U")
+    return body
+
+
+def _decoded(form: _Form, body: str) -> bytes:
+    letters = body.translate(_DECODE)
     try:
-        content = base64.b32decode(body.translate(_DECODE) + "=" * (-len(body) % 8))
+        content = base64.b32decode(letters + "=" * (-len(letters) % 8))
     except ValueError:
         content = b""
     # Encoded again, so that the bits after the last byte are zeros: otherwise one kit would have many writings.
-    if base64.b32encode(content).decode("ascii").rstrip("=") != body.translate(_DECODE):
-        raise KitMalformed("the emergency kit has a wrong letter or length: compare it with the sheet")
-    if len(content) < _FIXED + _CHECK or content[-_CHECK:] != _check(content[:-_CHECK]):
-        raise KitMalformed("the emergency kit was mistyped: compare it with the sheet, letter by letter")
-    if content[0] != 1:
-        raise KitVersion("the emergency kit is of a newer format: update memseal")
-    try:
-        server = content[_FIXED:-_CHECK].decode()
-    except UnicodeDecodeError:
-        raise KitMalformed("the emergency kit names no valid server") from None
-    return Kit(content[1:17], KitSecret(content[17:33]), int.from_bytes(content[33:_FIXED], "big"), server)
-
-
-def _check(content: bytes) -> bytes:
-    return sha256(b"memseal/v1/kit", content)[:_CHECK]
+    if base64.b32encode(content).decode("ascii").rstrip("=") != letters:
+        raise KitMalformed(f"the {form.name} has a wrong letter or length: compare it with the sheet")
+    return content

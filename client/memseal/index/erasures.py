@@ -33,6 +33,16 @@ class Erasures:
         """Note that a log brought the content of erased memories: it lies there until that log is cut."""
         self._connection.executemany("INSERT OR IGNORE INTO reappeared VALUES (?)", [(each,) for each in memory_ids])
 
+    def is_due(self) -> bool:
+        """Return whether content may still lie where the next checkpoint can take it from."""
+        query = "SELECT EXISTS (SELECT 1 FROM erasures WHERE NOT covered) OR EXISTS (SELECT 1 FROM reappeared)"
+        return bool(self._connection.execute(query).fetchone()[0])
+
+    def note_covered(self) -> None:
+        """Note that a checkpoint without the erased content was made, and every log cut at its end."""
+        self._connection.execute("UPDATE erasures SET covered = 1")
+        self._connection.execute("DELETE FROM reappeared")
+
     def listed(self) -> list[tuple[bytes, int, str | None, bool]]:
         """Return id, time (µs since 1970 UTC), reason and whether it is in the checkpoint, the earliest first."""
         rows = self._connection.execute("SELECT id, at, reason, covered FROM erasures ORDER BY stamp").fetchall()

@@ -23,6 +23,8 @@ from memseal.memory.operations import Erase, Remember, Retraction, Setting, Stam
 
 _GROUP = "SELECT id FROM memories WHERE n = ?1 OR same = ?1"
 _TEXT = "SELECT n, content, author FROM memories WHERE n = ?"
+_PARENTS = "SELECT coalesce(p.same, p.n) FROM memories m JOIN memories p ON p.id = m.of WHERE m.id = ?"
+_CHILDREN = "SELECT coalesce(same, n) FROM memories WHERE of = ?"
 _QUERY_LIMIT = 500  # ids in one IN (…); SQLite allows 32,766
 
 
@@ -203,6 +205,19 @@ class VaultState:
             self._refresh(rival)
         return True
 
+    def family(self, number: int) -> set[bytes]:
+        """Return the ids that an erase of a memory names: all that are the same, its ancestors, its descendants."""
+        return self._related(number, _PARENTS) | self._related(number, _CHILDREN)
+
+    def _related(self, number: int, step: str) -> set[bytes]:
+        found, due = set[bytes](), [number]
+        while due:
+            ids = {row[0] for row in self.connection.execute(_GROUP, (due.pop(),))} - found
+            found |= ids
+            for memory_id in ids:
+                due += [row[0] for row in self.connection.execute(step, (memory_id,))]
+        return found
+
     def scrub(self) -> None:
         """Leave nothing of erased memories in the database's bytes: index segments and free pages keep deleted text."""
         self.connection.execute("INSERT INTO memories_text (memories_text) VALUES ('optimize')")
@@ -230,6 +245,20 @@ class VaultState:
         """Return the `n` that an id leads to: its own, or that of the memory it is the same as."""
         number: int | None = self._one("SELECT coalesce(same, n) FROM memories WHERE id = ?", (memory_id,))
         return number
+
+    def stamps_of(self, ids: Sequence[bytes]) -> dict[bytes, tuple[Stamp, Stamp | None]]:
+        """Return of each memory that is there its stamp, and that of its vector in the index."""
+        known: dict[bytes, tuple[Stamp, Stamp | None]] = {}
+        for some in _chunks(ids):
+            marks = ",".join("?" * len(some))
+            rows = self.connection.execute(f"SELECT id, stamp, vector FROM memories WHERE id IN ({marks})", some)  # noqa: S608
+            known.update((memory_id, (stamp, vector)) for memory_id, stamp, vector in rows)
+        return known
+
+    def vector_stamp(self, memory_id: bytes) -> Stamp | None:
+        """Return the stamp of a memory's vector in the index; None where it has none, or the memory is not here."""
+        stamp: Stamp | None = self._one("SELECT vector FROM memories WHERE id = ?", (memory_id,))
+        return stamp
 
     def without_vector(self, limit: int) -> list[tuple[bytes, str, str | None]]:
         """Return (id, content, author) of memories that have no vector in the index."""

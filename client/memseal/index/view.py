@@ -52,6 +52,8 @@ class View:
         self.loading = False
         """While logs are read: what erases leave behind is scrubbed once, at the end."""
         self._scrub_due = False
+        self.content_went = False
+        """Whether something was erased since this was set to False: a cache on disk still has it."""
         self._seen = 0 if vectors is None else len(vectors)
         self._fixed = pin is not None
         self._move_pin(self.state_pin() if pin is None else pin)
@@ -120,7 +122,8 @@ class View:
                 case Embed(_, target, row) if row < usable.size and usable[row]:
                     self._embed(target, stamp, codes[row])
                 case Erase():
-                    self._scrub_due = self.state.erase(operation, stamp, covered) or self._scrub_due
+                    went = self.state.erase(operation, stamp, covered)
+                    self._scrub_due, self.content_went = self._scrub_due or went, self.content_went or went
                 case Dismiss():
                     self.state.erasures.dismiss(operation)
                 case Remember() | Setting() | Embed():

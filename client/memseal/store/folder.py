@@ -10,9 +10,11 @@ from memseal.store.disk import Disk
 DEVICE = "device.mseal"
 KEYRING = "keyring"
 LOGS = "logs"
+CHECKPOINTS = "checkpoints"
+PARTS = "parts"
 CACHE = "cache"
 LOCK = "lock"
-_FOLDERS = (KEYRING, LOGS, CACHE)
+_FOLDERS = (KEYRING, LOGS, CHECKPOINTS, PARTS, CACHE)
 _SUFFIX = ".mseal"
 _UNFINISHED = ".new"
 

@@ -1,8 +1,8 @@
 """Requests to a remote and its answers, whatever carries them (sync-protocol §2)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from memseal.format.log import End
 
@@ -48,7 +48,34 @@ class PutSegment:
     refill: bool
 
 
-Request: TypeAlias = GetHeads | GetKeyring | PutKeyring | GetLog | PutSegment
+Shelf: TypeAlias = Literal["checkpoints", "parts"]
+"""Where a remote keeps manifests and parts."""
+
+
+def objects_of(checkpoint: bytes, parts: Iterable[bytes]) -> list[tuple[Shelf, bytes]]:
+    """Return the objects of a checkpoint in the order in which they are put: the manifest last."""
+    shelved: list[tuple[Shelf, bytes]] = [("parts", part_id) for part_id in parts]
+    return [*shelved, ("checkpoints", checkpoint)]
+
+
+@dataclass(frozen=True)
+class GetObject:
+    """A checkpoint's manifest, or a part."""
+
+    shelf: Shelf
+    object_id: bytes
+
+
+@dataclass(frozen=True)
+class PutObject:
+    """Store a checkpoint's manifest, or a part."""
+
+    shelf: Shelf
+    object_id: bytes
+    content: bytes
+
+
+Request: TypeAlias = GetHeads | GetKeyring | PutKeyring | GetLog | PutSegment | GetObject | PutObject
 
 
 @dataclass(frozen=True)
@@ -63,12 +90,14 @@ class RemoteLog:
 class Heads:
     """All that a remote has; `keyring` is None where the remote carries none (a folder).
 
-    `whole` is False where the newest version's sealed part is missing there.
+    `whole` is False where the newest version's sealed part is missing there, `floor_whole` where something of its
+    floor's checkpoint is.
     """
 
     keyring: tuple[int, bytes] | None
     logs: Mapping[bytes, RemoteLog]
     whole: bool = True
+    floor_whole: bool = True
 
 
 @dataclass(frozen=True)

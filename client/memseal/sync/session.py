@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, TypeVar
 
 from memseal.errors import Finding, FormatError, KeyringForked, RemoteAnswer, RemoteRefused, RolledBack
+from memseal.format.floor import Floor
 from memseal.format.log import End
 from memseal.sync.messages import (
     Absent,
@@ -13,13 +14,17 @@ from memseal.sync.messages import (
     GetHeads,
     GetKeyring,
     GetLog,
+    GetObject,
     Heads,
     PutKeyring,
+    PutObject,
     PutSegment,
     Refused,
     RemoteLog,
     Request,
+    Shelf,
     Stored,
+    objects_of,
 )
 
 PULL_LIMIT = 8 << 20
@@ -68,6 +73,30 @@ class Replica(Protocol):
 
     def accept_keyring(self, content: bytes) -> None:
         """Take the next version; raises `FormatError` where it is not accepted."""
+        ...
+
+    def floor(self) -> Floor | None:
+        """Return the newest version's floor."""
+        ...
+
+    def wanted_objects(self) -> Sequence[tuple[Shelf, bytes]]:
+        """Return which objects of the floor's checkpoint are not here, or damaged: the manifest first."""
+        ...
+
+    def object_content(self, shelf: Shelf, object_id: bytes) -> bytes | None:
+        """Return a manifest's or part's bytes, or None where it is not here."""
+        ...
+
+    def take_object(self, shelf: Shelf, object_id: bytes, content: bytes) -> None:
+        """Store a manifest or part durably; raises `FormatError` where it is not the one that the floor names."""
+        ...
+
+    def adopt_floor(self) -> None:
+        """Apply the floor's checkpoint, where all of it is here and was not applied, and cut the logs at its rows."""
+        ...
+
+    def begins_at(self, stream_id: bytes) -> int:
+        """Return the offset from which on a log's bytes are here."""
         ...
 
     def logs(self) -> Mapping[bytes, LocalLog]:
@@ -156,9 +185,7 @@ class SyncSession:
 
     def _run(self) -> Steps[None]:
         heads = yield from self._register()
-        yield from self._follow_keyring(heads)
-        for stream_id, there in heads.logs.items():
-            yield from self._pull(stream_id, there)
+        heads = yield from self._follow(heads)
         self._check_rollback(heads)
         race: Refused | None = None
         for _ in range(_LOOKS):
@@ -166,13 +193,23 @@ class SyncSession:
             race = yield from self._push_all(heads)
             if race is None:
                 break
-            heads = yield from self._look()
-            yield from self._follow_keyring(heads)
-            for stream_id, there in heads.logs.items():
-                yield from self._pull(stream_id, there)
+            heads = yield from self._follow((yield from self._look()))
         if race is not None:
             raise RemoteRefused(race.code, race.status, race.detail)
         self._remember(heads)
+
+    def _follow(self, heads: Heads) -> Steps[Heads]:
+        """Take over what the remote has more: keyring, checkpoint, logs; returns the heads that were followed."""
+        for _ in range(_LOOKS):
+            yield from self._follow_keyring(heads)
+            heads = yield from self._follow_floor(heads)
+            moved = False
+            for stream_id, there in heads.logs.items():
+                moved = (yield from self._pull(stream_id, there)) or moved
+            if not moved:
+                break
+            heads = yield from self._look()  # another device raised the floor meanwhile
+        return heads
 
     def _register(self) -> Steps[Heads]:
         """Look at what is there; put the keyring where the remote does not have this vault."""
@@ -186,23 +223,23 @@ class SyncSession:
             for version in range(1, self._replica.keyring_version() + 1):
                 yield from self._put_keyring(version)
             return (yield from self._look())
-        return _expect(answer, Heads)
+        return expect(answer, Heads)
 
     def _look(self) -> Steps[Heads]:
-        return _expect((yield GetHeads()), Heads)
+        return expect((yield GetHeads()), Heads)
 
     def _put_keyring(self, version: int) -> Steps[None]:
         # A vault's first version is put by who made it. Where there are more, older ones are stripped by now, and this
         # device may not be in them yet: they are put back, and prove themselves.
         refill = self._replica.keyring_version() > 1 or self._seen.keyring > 0
-        _expect((yield PutKeyring(version, self._replica.keyring_content(version), refill)), Stored)
+        expect((yield PutKeyring(version, self._replica.keyring_content(version), refill)), Stored)
 
     def _follow_keyring(self, heads: Heads) -> Steps[None]:
         if heads.keyring is None:
             return
         there, digest = heads.keyring
         for version in range(self._replica.keyring_version() + 1, there + 1):
-            answer = _expect((yield GetKeyring(version)), Content)
+            answer = expect((yield GetKeyring(version)), Content)
             self._replica.accept_keyring(answer.content)
         here = self._replica.keyring_version()
         if here == there and digest != self._replica.keyring_digest():
@@ -219,6 +256,45 @@ class SyncSession:
             for version in range(there + 1, here + 1):
                 yield from self._put_keyring(version)
 
+    def _follow_floor(self, heads: Heads) -> Steps[Heads]:
+        """Fetch what is wanted of the floor's checkpoint and take it over, or put back what the remote lost of it."""
+        floor = self._replica.floor()
+        if floor is None or heads.keyring is None:
+            return heads
+        if heads.keyring[0] < self._replica.keyring_version():
+            heads = yield from self._look()  # the remote's keyring was put back, and its floor with it
+        for shelf, object_id in self._replica.wanted_objects():
+            if not (yield from self._fetch_object(shelf, object_id)):
+                return heads
+        if not heads.floor_whole:
+            for shelf, object_id in objects_of(floor.checkpoint, floor.parts):
+                yield from self._put_object(shelf, object_id)
+        self._replica.adopt_floor()
+        return heads
+
+    def _fetch_object(self, shelf: Shelf, object_id: bytes) -> Steps[bool]:
+        """Fetch a manifest or part; False, and a finding, where the remote does not give it as it must be."""
+        answer = yield GetObject(shelf, object_id)
+        code, detail = "checkpoint_missing", "the remote does not give the vault's checkpoint: sync again later"
+        if isinstance(answer, Content):
+            try:
+                self._replica.take_object(shelf, object_id, answer.content)
+            except FormatError as error:
+                code, detail = error.code, str(error)
+            else:
+                self._pulled += len(answer.content)
+                return True
+        elif not isinstance(answer, Refused):
+            raise RemoteAnswer("the remote answered something else than was asked for")
+        self._findings.append(Finding(code, f"{shelf}/{object_id.hex()}.mseal", detail))
+        return False
+
+    def _put_object(self, shelf: Shelf, object_id: bytes) -> Steps[None]:
+        content = self._replica.object_content(shelf, object_id)
+        if content is not None:
+            expect((yield PutObject(shelf, object_id, content)), Stored)
+            self._pushed += len(content)
+
     def _check_rollback(self, heads: Heads) -> None:
         for stream_id, mark in self._seen.logs.items():
             there = heads.logs.get(stream_id)
@@ -230,16 +306,21 @@ class SyncSession:
 
     # ── pulling ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _pull(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
-        """Fetch what a log has more than here; a log that cannot be taken is a finding, and the others go on."""
+    def _pull(self, stream_id: bytes, there: RemoteLog) -> Steps[bool]:
+        """Fetch what a log has more than here; a log that cannot be taken is a finding, and the others go on.
+
+        Returns whether the floor was raised on the remote meanwhile.
+        """
         yield from self._mend(stream_id, there)
         held = b""  # of a record that is larger than one answer
         while (start := self._replica.wanted_from(stream_id)) + len(held) < there.end.length:
             answer = yield GetLog(stream_id, start + len(held), PULL_LIMIT)
             if isinstance(answer, Refused):
+                if answer.code == "below_floor":
+                    return True
                 self._note(answer.code, stream_id, answer.detail)
-                return
-            content = _expect(answer, Content).content
+                return False
+            content = expect(answer, Content).content
             if len(content) > PULL_LIMIT:
                 raise RemoteAnswer("the remote gave more bytes than were asked for")
             held += content
@@ -250,22 +331,24 @@ class SyncSession:
                     held = b""
                     continue
                 self._note(error.code, stream_id, str(error))
-                return
+                return False
             self._pulled += len(content)
             if not content:
                 self._note("withheld", stream_id, "the remote says that it has more of this log than it gives")
             if not content or len(held) > _HELD_MOST:
-                return  # the remote has less than it says, or a record that can never be whole
+                return False  # the remote has less than it says, or a record that can never be whole
             held = held if now == start else b""
         if held:
-            return  # what is there is not whole or not signed yet: it waits
+            return False  # what is there is not whole or not signed yet: it waits
         here = self._replica.end_at(stream_id, there.end.length)
         if here == there.end or stream_id not in self._replica.logs():
-            return
+            return False
+        if there.end.length < self._replica.begins_at(stream_id):
+            return False  # all that the remote has of it lies below the floor
         if (yield from self._heal(stream_id)):
-            yield from self._pull(stream_id, there)
-        else:
-            self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
+            return (yield from self._pull(stream_id, there))
+        self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
+        return False
 
     def _mend(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
         """Fetch again what could not be read here, where the remote has as much."""
@@ -308,6 +391,10 @@ class SyncSession:
 
     def _push(self, stream_id: bytes, local: LocalLog, there: RemoteLog | None) -> Steps[Refused | None]:
         end, number = (None, 0) if there is None else (there.end, there.next)
+        if self._replica.begins_at(stream_id) > (0 if end is None else end.length):
+            detail = "the remote lacks what this device keeps only in the checkpoint: sync both with the server"
+            self._note("below_floor", stream_id, detail)
+            return None
         if end is not None and self._replica.end_at(stream_id, end.length) != end:
             self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
             return None
@@ -316,7 +403,7 @@ class SyncSession:
             answer = yield PutSegment(stream_id, number, segment, refill=not local.mine)
             if isinstance(answer, Refused) and answer.code in _RACES:
                 return answer
-            _expect(answer, Stored)
+            expect(answer, Stored)
             self._pushed += len(segment)
             self._stored[stream_id] = end_after
             end, number = end_after, number + 1
@@ -341,7 +428,8 @@ class SyncSession:
             self._findings.append(finding)
 
 
-def _expect(answer: Answer, kind: type[Wanted]) -> Wanted:
+def expect(answer: Answer, kind: type[Wanted]) -> Wanted:
+    """Return an answer of the kind that was asked for; raises `RemoteRefused` or `RemoteAnswer`."""
     if isinstance(answer, kind):
         return answer
     if isinstance(answer, Refused):

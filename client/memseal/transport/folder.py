@@ -16,8 +16,10 @@ from memseal.sync.messages import (
     GetHeads,
     GetKeyring,
     GetLog,
+    GetObject,
     Heads,
     PutKeyring,
+    PutObject,
     PutSegment,
     Refused,
     RemoteLog,
@@ -87,6 +89,8 @@ class FolderTransport:
                 return self._read(stream_id, start, limit)
             case PutSegment(stream_id, number, content, _):
                 return self._store(stream_id, number, content)
+            case GetObject() | PutObject():
+                return Refused("not_found", 0, "a folder carries no checkpoints: sync with a server")
             case GetKeyring() | PutKeyring():
                 return Refused("folder_keys", 0, "a folder carries no keys: join, or change keys, with a server")
 

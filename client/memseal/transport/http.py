@@ -25,8 +25,10 @@ from memseal.sync.messages import (
     GetHeads,
     GetKeyring,
     GetLog,
+    GetObject,
     Heads,
     PutKeyring,
+    PutObject,
     PutSegment,
     Refused,
     RemoteLog,
@@ -89,6 +91,11 @@ class HttpTransport:
             case PutSegment(stream_id, number, content, refill):
                 return await self._call("PUT", f"/logs/{stream_id.hex()}/{number}{_refill(refill)}", content, _stored)
 
+            case GetObject(shelf, object_id):
+                return await self._call("GET", f"/{shelf}/{object_id.hex()}", None, Content)
+            case PutObject(shelf, object_id, content):
+                return await self._call("PUT", f"/{shelf}/{object_id.hex()}", content, _stored)
+
     async def _call(self, method: str, path: str, body: bytes | None, read: Any) -> Answer:
         status, content = await self._exchange(method, path, body)
         if status == 401 and (now := _clock_of(content)) is not None:
@@ -146,9 +153,10 @@ def _read_heads(content: bytes) -> Heads:
             )
             for name, log in value["logs"].items()
         }
+        floor_whole = value.get("floor") is None or value["floor"].get("whole") is not False
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RemoteAnswer("the server's heads are not what the protocol says") from None
-    return Heads(keyring, logs, whole=value["keyring"].get("whole") is not False)
+    return Heads(keyring, logs, whole=value["keyring"].get("whole") is not False, floor_whole=floor_whole)
 
 
 def _count(value: Any) -> int:

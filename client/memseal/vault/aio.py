@@ -52,6 +52,11 @@ class AsyncVault:
         return await cls._begin(Vault.join, *args, **kwargs)
 
     @classmethod
+    async def recover(cls, *args: Any, **kwargs: Any) -> Self:
+        """Come back without the passphrase; arguments and errors as `Vault.recover`."""
+        return await cls._begin(Vault.recover, *args, **kwargs)
+
+    @classmethod
     async def _begin(cls, make: Callable[..., Vault], *args: Any, **kwargs: Any) -> Self:
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memseal")
         try:
@@ -93,6 +98,7 @@ class AsyncVault:
 
     remember = _awaited(Vault.remember)
     remember_many = _awaited(Vault.remember_many)
+    adopt = _awaited(Vault.adopt)
     supersede = _awaited(Vault.supersede)
     retract = _awaited(Vault.retract)
     restore = _awaited(Vault.restore)
@@ -104,7 +110,12 @@ class AsyncVault:
     count = _awaited(Vault.count)
     conflicts = _awaited(Vault.conflicts)
     has_origin = _awaited(Vault.has_origin)
+    export_bundle = _awaited(Vault.export_bundle)
+    import_bundle = _awaited(Vault.import_bundle)
     change_passphrase = _awaited(Vault.change_passphrase)
+    new_kit = _awaited(Vault.new_kit)
+    new_recovery_code = _awaited(Vault.new_recovery_code)
+    rekey = _awaited(Vault.rekey)
     sync = _awaited(Vault.sync)
     status = _awaited(Vault.status)
     verify = _awaited(Vault.verify)

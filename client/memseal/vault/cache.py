@@ -14,8 +14,10 @@ from memseal.format.primitives import sha256
 from memseal.index.image import SealedImage, damage, seal_image
 from memseal.store.folder import CACHE, VaultFolder
 from memseal.vault.device import Device
+from memseal.vault.floors import check_base
 from memseal.vault.keychain import Keychain
-from memseal.vault.log import Log, log_file
+from memseal.vault.log import Log
+from memseal.vault.log_files import LogFiles
 from memseal.vault.logbook import Logbook
 
 VIEW = f"{CACHE}/view.mseal"
@@ -34,7 +36,7 @@ def load_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple
             return None
         with ThreadPoolExecutor(1) as beside:
             # Hashing the logs and opening the cache take about as long as one another: two cores do them at once.
-            logs = beside.submit(_covered_logs, folder, keychain, bound)
+            logs = beside.submit(_covered_logs, LogFiles(folder), keychain, bound)
             view = image.view()
             covered = logs.result()
     except FormatError:
@@ -45,6 +47,7 @@ def load_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple
         return None
     logbook = Logbook(folder, keychain, device.keys.sign, view, device.marks.rewritten)
     logbook.logs = {log.stream.stream_id: log for log in covered}
+    logbook.floor_applied = bound.octets("floor")
     for row in bound.tuples("findings", 3):
         logbook.note(Finding(*row))
     return logbook, sum(log.end.length for log in covered)
@@ -57,10 +60,20 @@ def save_cache(folder: VaultFolder, device: Device, logbook: Logbook) -> None:
     key = cache_key(device.keys.local, device.vault_id, device.device_id, nonce)
     bound = {
         "keyring": logbook.keychain.keyring.newest.digest,
-        "logs": [_row(folder, log) for log in logbook.logs.values()],
+        "floor": logbook.floor_applied,
+        "logs": [_row(logbook.files, log) for log in logbook.logs.values()],
         "findings": [[finding.code, finding.where, finding.detail] for finding in logbook.findings],
     }
     folder.replace(VIEW, seal_image(logbook.view, bound, preamble, key))
+
+
+def drop_erased(folder: VaultFolder, logbook: Logbook) -> bool:
+    """Delete the cache if something was erased since it was sealed; returns whether it was deleted."""
+    if not logbook.view.content_went:
+        return False
+    folder.remove(VIEW)
+    logbook.view.content_went = False
+    return True
 
 
 def cache_damage(folder: VaultFolder, device: Device) -> Finding | None:
@@ -88,19 +101,23 @@ def _key(folder: VaultFolder, device: Device) -> RecordKey | None:
     return cache_key(device.keys.local, device.vault_id, device.device_id, parsed.nonce)
 
 
-def _covered_logs(folder: VaultFolder, keychain: Keychain, bound: Fields) -> list[Log] | None:
+def _covered_logs(files: LogFiles, keychain: Keychain, bound: Fields) -> list[Log] | None:
     """Return the logs as the cache saw them, or None where one on disk does not begin with the same bytes."""
     logs = list[Log]()
     for value in bound.array("logs"):
         row = Fields(value, "record_content", "cache")
         end = End(row.count("length", PREAMBLE_SIZE, U53), row.count("records"), row.octets("chain"))
         stream_id = row.size("stream", 16)
-        if _prefix_hash(folder, stream_id, end.length) != row.size("hash", 32):
+        stream = keychain.stream(files.preamble(stream_id), stream_id)
+        base = files.base(stream_id)
+        if base is not None:
+            check_base(keychain.keyring, stream_id, base)
+        if _stored_hash(files, Log.at(stream, base), end.length) != row.size("hash", 32):
             return None
-        stream = keychain.stream(folder.read(log_file(stream_id), 0, PREAMBLE_SIZE) or b"", stream_id)
         named = {bytes(stream): int(count) for stream, count in row.tuples("named", 2)}
         counter = row.count("counter", below=U53 + 1)
         log = Log(stream, end, counter, named, end.length, bool(row.get("appendable")))
+        log.base = base
         log.claimed = {bytes(stream): int(claimed) for stream, claimed in row.tuples("claimed", 2)}
         if row.get("sound") is not None:
             log.sound = End(*row.array("sound"))
@@ -108,13 +125,13 @@ def _covered_logs(folder: VaultFolder, keychain: Keychain, bound: Fields) -> lis
     return logs
 
 
-def _row(folder: VaultFolder, log: Log) -> dict[str, object]:
+def _row(files: LogFiles, log: Log) -> dict[str, object]:
     return {
         "stream": log.stream.stream_id,
         "length": log.end.length,
         "records": log.end.records,
         "chain": log.end.chain,
-        "hash": _prefix_hash(folder, log.stream.stream_id, log.end.length),
+        "hash": _stored_hash(files, log, log.end.length),
         "counter": log.counter,
         "named": [[stream_id, count] for stream_id, count in log.named.items()],
         "claimed": [[stream_id, counter] for stream_id, counter in log.claimed.items()],
@@ -123,8 +140,9 @@ def _row(folder: VaultFolder, log: Log) -> dict[str, object]:
     }
 
 
-def _prefix_hash(folder: VaultFolder, stream_id: bytes, length: int) -> bytes:
-    """Return the SHA-256 of a log's first `length` bytes."""
-    name = log_file(stream_id)
-    starts = range(0, length, _HASH_PIECE)
-    return sha256(*(folder.read(name, start, min(start + _HASH_PIECE, length)) or b"" for start in starts))
+def _stored_hash(files: LogFiles, log: Log, length: int) -> bytes:
+    """Return the SHA-256 of what is stored of a log's first `length` bytes."""
+    stream_id, head = log.stream.stream_id, b"" if log.base is None else log.base.to_bytes()
+    starts = range(log.start.length, length, _HASH_PIECE)
+    pieces = (files.read(stream_id, start, min(start + _HASH_PIECE, length)) for start in starts)
+    return sha256(log.stream.preamble, head, *pieces)

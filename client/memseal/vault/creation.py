@@ -1,14 +1,21 @@
-"""Begin a vault: first keys, first keyring version, first device file."""
+"""Begin a vault: first keys, first keyring version, first device file; draw what later versions renew."""
 
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from memseal.format.boxes import KitSlotContent, Secrets, build_version, public_part_hash, seal_slot
-from memseal.format.derivation import epoch_signing_key, kit_request_key, kit_slot_key
+from memseal.format.boxes import (
+    Secrets,
+    SlotContent,
+    build_version,
+    public_part_hash,
+    seal_recovery_slot,
+    seal_slot,
+)
+from memseal.format.derivation import epoch_signing_key, kit_request_key, kit_slot_key, recovery_request_key
 from memseal.format.device_file import KeySet, Stretch, seal_key_set
-from memseal.format.keyring import DeviceEntry, KeyringVersion, KitEntry, PublicSection, Slot
-from memseal.format.keys import KitSecret, LocalKey, SigningKey, VaultKey, WrappingKey
+from memseal.format.keyring import DeviceEntry, KeyringVersion, KitEntry, PublicSection, Slot, Slots
+from memseal.format.keys import KitSecret, LocalKey, RecoverySecret, SigningKey, VaultKey, WrappingKey
 from memseal.format.preamble import vault_id_of
 from memseal.format.primitives import (
     STANDARD_COST,
@@ -55,8 +62,29 @@ class NewKit:
         """Return the slot that passphrase and kit secret open, pinned to the version with this public section."""
         salt, generation = secrets.token_bytes(SALT_SIZE), self.entry.generation
         key = kit_slot_key(stretch(salt, STANDARD_COST), self.secret, salt, vault_id, generation, STANDARD_COST)
-        content = KitSlotContent(self.seed, public.version, public_part_hash(vault_id, public))
+        content = SlotContent(self.seed, public.version, public_part_hash(vault_id, public))
         return seal_slot(key, vault_id, generation, salt, content)
+
+
+@dataclass(frozen=True)
+class NewRecovery:
+    """A new recovery code before its version is made: its secret, wrapping seed, and what the keyring lists of it."""
+
+    secret: RecoverySecret
+    seed: WrappingKey
+    entry: KitEntry
+
+    @classmethod
+    def draw(cls, secret: RecoverySecret, vault_id: bytes, generation: int, version: int) -> "NewRecovery":
+        """Draw what belongs to the secret of a new recovery code."""
+        seed = WrappingKey(secrets.token_bytes(32))
+        request = public_signing_key(recovery_request_key(secret, vault_id, generation))
+        return cls(secret, seed, KitEntry(generation, version, public_wrapping_key(seed), request, None))
+
+    def slot(self, vault_id: bytes, public: PublicSection) -> Slot:
+        """Return the slot that the code alone opens, pinned to the version with this public section."""
+        content = SlotContent(self.seed, public.version, public_part_hash(vault_id, public))
+        return seal_recovery_slot(self.secret, vault_id, self.entry.generation, content)
 
 
 def first_version(keys: KeySet, device_id: bytes, name: str, stretch: Stretch) -> tuple[KeyringVersion, VaultKey]:
@@ -75,8 +103,8 @@ def first_version(keys: KeySet, device_id: bytes, name: str, stretch: Stretch) -
         passphrase_since=1,
     )
     hidden = Secrets({}, {device_id: name}, kit.secret)
-    slot = kit.slot(vault_id, public, stretch)
-    return build_version(vault_id, public, vault_key, hidden, slot, [keys.sign, epoch_key]), vault_key
+    slots = Slots(kit.slot(vault_id, public, stretch))
+    return build_version(vault_id, public, vault_key, hidden, slots, [keys.sign, epoch_key]), vault_key
 
 
 def create_folder(path: Path, disk: Disk, passphrase: str, name: str, stretch: Stretch) -> tuple[VaultFolder, Device]:

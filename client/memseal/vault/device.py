@@ -44,6 +44,12 @@ class Marks:
     """The server where this vault's keyring lives; empty before the first sync with one."""
     rewritten: int = 0
     """The keyring version up to which this device has written again what its ended keys had written: once is enough."""
+    making: bytes = bytes(32)
+    """The digest of the keyring version that this device made last: noted before it is stored anywhere."""
+    stripped: int = 0
+    """The keyring version up to which the sealed parts are gone from here: one that is there again was put back."""
+    replaces: bytes = b""
+    """The device whose place in this folder this one took, by recovery code: it is ended with the next passphrase."""
 
     def to_value(self) -> dict[str, Any]:
         """Return the marks as they are stored."""
@@ -56,12 +62,19 @@ class Marks:
             },
             "server": self.server,
             "rewritten": self.rewritten,
+            "making": self.making,
+            "stripped": self.stripped,
+            "replaces": self.replaces,
         }
+
+
+# Marks that were written before there were these lack them.
+_SINCE: Mapping[str, Any] = {"making": bytes(32), "stripped": 0, "replaces": b""}
 
 
 def decode_marks(value: Any) -> Marks:
     """Return marks from what was stored; raises `FormatError`."""
-    fields = Fields(value, "record_content", "marks")
+    fields = Fields({**_SINCE, **value} if isinstance(value, dict) else value, "record_content", "marks")
     remotes = fields.get("remotes")
     fields.check(isinstance(remotes, dict), "remotes")
     return Marks(
@@ -71,6 +84,9 @@ def decode_marks(value: Any) -> Marks:
         remotes={name: _decode_remote(seen) for name, seen in remotes.items()},
         server=fields.text("server"),
         rewritten=fields.count("rewritten"),
+        making=fields.size("making", 32),
+        stripped=fields.count("stripped"),
+        replaces=fields.octets("replaces"),
     )
 
 

@@ -1,76 +1,116 @@
-"""Make a new device one of a vault's devices, by emergency kit and passphrase (sync-protocol §6)."""
+"""Make a new device one of a vault's devices, by what opens it from outside (sync-protocol §6)."""
 
 import secrets
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memseal.errors import (
     FolderKeys,
-    FormatError,
-    KitOrPassphrase,
+    KeyringForked,
     MemsealError,
     RemoteAnswer,
     RemoteRefused,
     RemoteUnknown,
+    RolledBack,
     VaultExists,
 )
 from memseal.format.acceptance import accept
-from memseal.format.boxes import build_version, open_kit_box, open_secrets, open_slot, slot_cost
-from memseal.format.derivation import epoch_signing_key, kit_request_key
+from memseal.format.boxes import build_version, open_secrets
+from memseal.format.derivation import epoch_signing_key
 from memseal.format.device_file import KeySet, Stretch
 from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.keys import SigningKey, VaultKey
-from memseal.format.kit import Kit, parse_kit
+from memseal.format.kit import parse_kit
 from memseal.store.disk import Disk
 from memseal.store.folder import VaultFolder
 from memseal.sync.messages import Absent, Answer, Content, GetKeyring, PutKeyring, Refused, Stored
 from memseal.transport import Transport
+from memseal.vault import syncing
 from memseal.vault.creation import entry_for, new_device, new_key_set
+from memseal.vault.device import Device
 from memseal.vault.keychain import version_file
 from memseal.vault.opening import stretcher
-from memseal.vault.syncing import open_transport
+from memseal.vault.proving import KitOpener, Opener, prove
 
 _TRIES = 8  # another device can make a version between our look and our put
 
 
 def join(path: Path, disk: Disk, kit_text: str, passphrase: str, remote: str | None, name: str) -> VaultFolder:
+    """Join by emergency kit, and make the vault's folder."""
+    kit, stretch = parse_kit(kit_text), stretcher(passphrase)
+    return join_with(path, disk, KitOpener(kit, stretch), stretch, remote or kit.server, name)
+
+
+def join_with(path: Path, disk: Disk, opener: Opener, stretch: Stretch, address: str, name: str) -> VaultFolder:
     """Join, and make the vault's folder; nothing is written anywhere before the vault key was proven."""
-    kit = parse_kit(kit_text)
-    address = remote or kit.server
     if not address:
-        raise RemoteUnknown("the emergency kit names no server: give its address")
+        raise RemoteUnknown(f"the {opener.name} names no server: give its address")
     if not disk.is_free(path):
         raise VaultExists(f"something is already at {path}: choose another path")
-    request_key = kit_request_key(kit.secret, kit.vault_id, kit.generation)
-    transport = open_transport(address, kit.vault_id, request_key)
-    try:
-        return _join(path, disk, kit, stretcher(passphrase), transport, name)
-    finally:
-        transport.close()
-
-
-def _join(path: Path, disk: Disk, kit: Kit, stretch: Stretch, transport: Transport, name: str) -> VaultFolder:
-    keys, device_id = new_key_set(), secrets.token_bytes(16)
-    for _ in range(_TRIES):
-        versions, vault_key = _prove(transport, kit, stretch)
-        version, signer = _join_version(versions[-1], vault_key, keys, device_id, name)
-        writer = open_transport(transport.address, kit.vault_id, signer)
-        try:
-            if put_version(writer, version):
-                break
-        finally:
-            writer.close()
-    else:
-        raise RemoteRefused("keyring_conflict", 409, "other devices kept changing the keyring: try again")
-    device = new_device(version, keys, device_id, stretch)
-    device = device.with_marks(replace(device.marks, server=transport.address))
+    joiner = Joiner.draw(name)
+    versions, address = join_there(opener, joiner, address, ())
+    device = joiner.device(versions[-1], stretch)
+    device = device.with_marks(replace(device.marks, server=address))
 
     def fill(folder: VaultFolder) -> None:
-        for each in (*versions, version):
+        for each in versions:
             folder.replace(version_file(each.public.version), each.content)
         device.save(folder)
 
     return VaultFolder.create(path, disk, secrets.token_hex(8), fill)
+
+
+@dataclass(frozen=True)
+class Joiner:
+    """A device that is about to join: its keys, id and name."""
+
+    keys: KeySet
+    device_id: bytes
+    name: str
+
+    @classmethod
+    def draw(cls, name: str) -> "Joiner":
+        """Draw keys and id."""
+        return cls(new_key_set(), secrets.token_bytes(16), name)
+
+    def version(self, newest: KeyringVersion, vault_key: VaultKey) -> tuple[KeyringVersion, SigningKey]:
+        """Return the version that adds this device and nothing else, and the epoch key that may put it."""
+        public, hidden = newest.public, open_secrets(newest, vault_key)
+        number = public.version + 1
+        entry = entry_for(self.keys, self.device_id, number)
+        joined = replace(public, version=number, previous=newest.digest, devices=(*public.devices, entry))
+        hidden = replace(hidden, names={**hidden.names, self.device_id: self.name})
+        epoch_key = epoch_signing_key(vault_key, newest.vault_id, public.epoch)
+        signers = [epoch_key, self.keys.sign]
+        return build_version(newest.vault_id, joined, vault_key, hidden, newest.slots, signers), epoch_key
+
+    def device(self, version: KeyringVersion, stretch: Stretch) -> Device:
+        """Return this device as its file is to hold it."""
+        return new_device(version, self.keys, self.device_id, stretch)
+
+
+def join_there(
+    opener: Opener, joiner: Joiner, address: str, known: Sequence[KeyringVersion]
+) -> tuple[list[KeyringVersion], str]:
+    """Join on a server, and return the keyring with the version that did it, and the name that the server has in marks.
+
+    `known` is the beginning of the keyring as it is here; it is not fetched again.
+    """
+    transport = syncing.open_transport(address, opener.vault_id, opener.request_key())
+    try:
+        for _ in range(_TRIES):
+            versions = _fetch_keyring(transport, opener, known)
+            version, signer = joiner.version(versions[-1], prove(opener, versions))
+            writer = syncing.open_transport(transport.address, opener.vault_id, signer)
+            try:
+                if put_version(writer, version):
+                    return [*versions, version], transport.address
+            finally:
+                writer.close()
+    finally:
+        transport.close()
+    raise RemoteRefused("keyring_conflict", 409, "other devices kept changing the keyring: try again")
 
 
 def put_version(transport: Transport, version: KeyringVersion, reader: Transport | None = None) -> bool:
@@ -93,7 +133,12 @@ def put_version(transport: Transport, version: KeyringVersion, reader: Transport
 
 def _is_there(transport: Transport, version: KeyringVersion) -> bool:
     """Return whether a server has this version, whole."""
-    there = decode_version(fetch(transport, version.public.version), version.vault_id)
+    try:
+        there = decode_version(fetch(transport, version.public.version), version.vault_id)
+    except RemoteRefused as error:
+        if error.code != "key_unknown":
+            raise
+        return False  # the key that this version would have begun: another version came first
     return there.digest == version.digest and there.boxes is not None
 
 
@@ -116,41 +161,22 @@ def refusal(answer: Answer) -> MemsealError:
     return RemoteAnswer("the remote answered something else than was asked for")
 
 
-def _prove(transport: Transport, kit: Kit, stretch: Stretch) -> tuple[list[KeyringVersion], VaultKey]:
-    """Return the keyring, all public sections checked, the newest whole, and the vault key that the kit opens.
-
-    The slot pins the version that made it, and a chain of accepted versions leads from there to the newest: a server
-    cannot show a keyring of its own making.
-    """
+def _fetch_keyring(transport: Transport, opener: Opener, known: Sequence[KeyringVersion]) -> list[KeyringVersion]:
+    """Return the keyring, each version accepted after the one before, the newest whole."""
     try:
-        newest = decode_version(fetch(transport, None), kit.vault_id)
+        newest = decode_version(fetch(transport, None), opener.vault_id)
     except RemoteRefused as error:
         if error.code != "key_unknown":
             raise
-        raise KitOrPassphrase("the server does not know this emergency kit: it was replaced by a newer one") from error
-    content = open_slot(newest, stretch(*slot_cost(newest)), kit.secret)
-    versions = list[KeyringVersion]()
-    for number in range(1, newest.public.version + 1):
+        raise opener.unknown() from error
+    if newest.public.version < len(known):
+        raise RolledBack("the server shows an older keyring than this device has: do not change keys on it")
+    versions = list(known)
+    for number in range(len(known) + 1, newest.public.version + 1):
         last = number == newest.public.version
-        version = newest if last else decode_version(fetch(transport, number, public=True), kit.vault_id)
+        version = newest if last else decode_version(fetch(transport, number, public=True), opener.vault_id)
         accept(versions[-1] if versions else None, version)
         versions.append(version)
-    if content.version > len(versions) or versions[content.version - 1].public_digest != content.public:
-        raise FormatError("slot_mismatch", "the server shows a keyring that is not this vault's: do not trust it")
-    return versions, open_kit_box(newest, content.seed)
-
-
-def _join_version(
-    newest: KeyringVersion, vault_key: VaultKey, keys: KeySet, device_id: bytes, name: str
-) -> tuple[KeyringVersion, SigningKey]:
-    """Return the version that adds this device and nothing else, and the epoch key that may put it."""
-    public, hidden = newest.public, open_secrets(newest, vault_key)
-    if newest.slot is None:
-        raise FormatError("keyring_missing", "the keyring version has no kit slot")
-    number = public.version + 1
-    entry = entry_for(keys, device_id, number)
-    joined = replace(public, version=number, previous=newest.digest, devices=(*public.devices, entry))
-    secrets_after = replace(hidden, names={**hidden.names, device_id: name})
-    epoch_key = epoch_signing_key(vault_key, newest.vault_id, public.epoch)
-    signers = [epoch_key, keys.sign]
-    return build_version(newest.vault_id, joined, vault_key, secrets_after, newest.slot, signers), epoch_key
+    if versions[-1].digest != newest.digest:
+        raise KeyringForked("the server shows another keyring than this device has: do not trust it")
+    return versions

@@ -1,8 +1,10 @@
 """The keyring as this device has it: versions in their order, and the vault keys they give."""
 
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
-from memseal.errors import FormatError
+from memseal.errors import BoxMissing, FormatError
 from memseal.format.acceptance import accept
 from memseal.format.boxes import Secrets, open_device_box, open_secrets
 from memseal.format.derivation import log_key
@@ -65,14 +67,18 @@ def _first(version: KeyringVersion) -> Keyring:
 
 
 def save_version(folder: VaultFolder, version: KeyringVersion) -> None:
-    """Write a version durably, and strip the one before of its sealed part."""
-    number = version.public.version
-    folder.replace(version_file(number), version.content)
-    before = folder.read(version_file(number - 1)) if number > 1 else None
-    if before is not None:
-        stripped = decode_version(before).stripped()
-        if len(stripped) < len(before):
-            folder.replace(version_file(number - 1), stripped)
+    """Write a version durably; the one before keeps its sealed part until `strip`."""
+    folder.replace(version_file(version.public.version), version.content)
+
+
+def strip(folder: VaultFolder, version: KeyringVersion) -> bool:
+    """Take a version's sealed part off its file, and return whether there was one."""
+    name = version_file(version.public.version)
+    size = folder.size(name)
+    whole = size is not None and size > len(version.stripped())
+    if whole:
+        folder.replace(name, version.stripped())
+    return whole
 
 
 @dataclass(frozen=True)
@@ -89,26 +95,62 @@ class Stream:
 
 @dataclass(frozen=True)
 class Keychain:
-    """A keyring with the vault keys it gives to this device."""
+    """A keyring with the vault keys it gives to this device; `former` is what versions before the newest gave."""
 
     keyring: Keyring
     vault_key: VaultKey
     secrets: Secrets
     vault_id: bytes
+    former: Mapping[int, Mapping[int, VaultKey]] = field(default_factory=dict[int, Mapping[int, VaultKey]])
+    """By version and epoch: only keys that the newest lacks. They are on disk in those versions' sealed parts."""
 
     @classmethod
     def open(cls, keyring: Keyring, wrapping_key: WrappingKey, signing_public: bytes) -> "Keychain":
-        """Open this device's box in the newest version."""
-        return cls.of(keyring, open_device_box(keyring.newest, wrapping_key, signing_public))
+        """Open this device's box in the newest version, and in each older one that is whole here (§7, *Older keys*)."""
+        former = dict[int, Mapping[int, VaultKey]]()
+        for version in keyring.versions[:-1]:
+            if version.boxes is not None:
+                # One that does not open gives nothing: it was made before this device had its present keys.
+                with contextlib.suppress(BoxMissing, FormatError):
+                    vault_key = open_device_box(version, wrapping_key, signing_public)
+                    former[version.public.version] = _keys(version, vault_key, open_secrets(version, vault_key))
+        return cls.of(keyring, open_device_box(keyring.newest, wrapping_key, signing_public), former)
 
     @classmethod
-    def of(cls, keyring: Keyring, vault_key: VaultKey) -> "Keychain":
-        """Take a keyring whose newest vault key is known."""
-        return cls(keyring, vault_key, open_secrets(keyring.newest, vault_key), keyring.newest.vault_id)
+    def of(
+        cls, keyring: Keyring, vault_key: VaultKey, former: Mapping[int, Mapping[int, VaultKey]] | None = None
+    ) -> "Keychain":
+        """Take a keyring whose newest vault key is known, and what older versions give."""
+        hidden = open_secrets(keyring.newest, vault_key)
+        known = _keys(keyring.newest, vault_key, hidden)
+        more = {number: _without(keys, known) for number, keys in (former or {}).items()}
+        return cls(keyring, vault_key, hidden, keyring.newest.vault_id, {n: keys for n, keys in more.items() if keys})
+
+    def followed_by(self, keyring: Keyring, vault_key: VaultKey) -> "Keychain":
+        """Take a keyring that goes on from this one; what this one gives is not forgotten."""
+        mine = _keys(self.keyring.newest, self.vault_key, self.secrets)
+        return Keychain.of(keyring, vault_key, {**self.former, self.keyring.public.version: mine})
 
     def vault_key_of(self, epoch: int) -> VaultKey | None:
         """Return the vault key of an epoch, or None where it is not known (yet, or any more)."""
-        return self.vault_key if epoch == self.keyring.public.epoch else self.secrets.history.get(epoch)
+        if epoch == self.keyring.public.epoch:
+            return self.vault_key
+        given = (self.secrets.history, *(self.former[number] for number in sorted(self.former, reverse=True)))
+        return next((keys[epoch] for keys in given if epoch in keys), None)
+
+    def epochs(self) -> set[int]:
+        """Return the epochs whose vault key is known."""
+        given = (self.secrets.history, *self.former.values())
+        return {self.keyring.public.epoch}.union(*given)
+
+    def still_needed(self, epochs: Collection[int]) -> set[int]:
+        """Return the older versions whose sealed part alone gives a key of one of these epochs."""
+        left, needed = set(epochs), set[int]()
+        for number in sorted(self.former, reverse=True):
+            if left & self.former[number].keys():
+                needed.add(number)
+                left -= self.former[number].keys()
+        return needed
 
     def stream(self, preamble: bytes, stream_id: bytes) -> Stream:
         """Check a log's preamble against the keyring; raises `FormatError`."""
@@ -134,3 +176,12 @@ class Keychain:
             if stream_id_of(self.vault_id, entry.sign, nonce) == stream_id:
                 return entry
         return None
+
+
+def _keys(version: KeyringVersion, vault_key: VaultKey, hidden: Secrets) -> dict[int, VaultKey]:
+    """Return the vault keys that a version gives, by epoch."""
+    return {**hidden.history, version.public.epoch: vault_key}
+
+
+def _without(keys: Mapping[int, VaultKey], known: Collection[int]) -> dict[int, VaultKey]:
+    return {epoch: key for epoch, key in keys.items() if epoch not in known}

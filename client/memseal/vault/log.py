@@ -3,17 +3,13 @@
 from dataclasses import dataclass, field, replace
 
 from memseal.errors import FormatError
+from memseal.format.base import Base
 from memseal.format.content import chain_next
-from memseal.format.log import End, Reading
+from memseal.format.log import End, Reading, start_of
 from memseal.format.records import decode_header
 from memseal.memory.operations import Head
-from memseal.store.folder import LOGS
 from memseal.vault.keychain import Stream
-
-
-def log_file(stream_id: bytes) -> str:
-    """Return the name of a log's file in the vault's folder."""
-    return f"{LOGS}/{stream_id.hex()}.mseal"
+from memseal.vault.log_files import log_file
 
 
 @dataclass
@@ -36,6 +32,19 @@ class Log:
     """Where the sound beginning ends, if something after it could not be read: a remote may have it whole."""
     claimed: dict[bytes, int] = field(default_factory=dict[bytes, int])
     """Per other stream, the highest counter that this log's records have claimed for one of its records."""
+    base: Base | None = None
+    """Where its file begins, if it does so without the log's beginning."""
+
+    @classmethod
+    def at(cls, stream: Stream, base: Base | None) -> "Log":
+        """Return a log of which nothing is applied yet."""
+        start = start_of(stream.preamble) if base is None else base.end
+        return cls(stream, start, 0 if base is None else base.counter, stored=start.length, base=base)
+
+    @property
+    def start(self) -> End:
+        """Where the first record in its file stands."""
+        return start_of(self.stream.preamble) if self.base is None else self.base.end
 
     @property
     def head(self) -> Head:
@@ -69,6 +78,20 @@ def up_to_damage(start: End, settled: Settled, content: memoryview) -> Settled:
         place, chain = record.place, chain_next(record.content.chain, content[record.place.offset : record.place.end])
         last = End(start.length + place.end, place.index + 1, chain)
     return settled if settled.end.length <= last.length else replace(settled, end=last, stored=last.length)
+
+
+def end_of_whole_records(content: memoryview, begin: End) -> End:
+    """Return where the last whole record ends of those that follow a place."""
+    end, offset = begin, 0
+    while offset < len(content):
+        try:
+            place = decode_header(content, offset, end.records)
+        except FormatError:
+            break
+        record = content[place.offset : place.end]
+        end = End(end.length + len(record), end.records + 1, chain_next(end.chain, record))
+        offset = place.end
+    return end
 
 
 def is_fork(log: Log, reading: Reading, content: memoryview) -> bool:

@@ -1,19 +1,25 @@
 """All logs of a vault: read into the view, extended by own writes and by what other devices wrote."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from memseal.errors import Finding, FormatError
+from memseal.format.content import chain_next
+from memseal.format.floor import Row
 from memseal.format.keys import SigningKey
-from memseal.format.log import End, LogReader, LogWriter, Opened, Reading, start_of
+from memseal.format.log import End, LogReader, LogWriter, Opened, Reading
 from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
 from memseal.format.primitives import public_signing_key
 from memseal.index.view import View
-from memseal.memory.operations import Head, decode_meta
-from memseal.store.folder import LOGS, VaultFolder
+from memseal.memory.operations import Head, Meta, decode_meta
+from memseal.store.folder import VaultFolder
 from memseal.vault.batch import Batch, Composed, compose, restamped
+from memseal.vault.floors import base_of, check_base, newest_rows, preamble_of
 from memseal.vault.keychain import Keychain
-from memseal.vault.log import Log, Settled, is_fork, log_file, up_to_damage
+from memseal.vault.log import Log, Settled, end_of_whole_records, is_fork, up_to_damage
+from memseal.vault.log_files import LogFiles, log_file
+
+_WINDOW = 16 << 20  # bytes of a log that are opened at a time where it is gone through again
 
 
 class Logbook:
@@ -24,7 +30,7 @@ class Logbook:
     ) -> None:
         """Take where the logs are, the keys, this device's signing key, what to feed, and `Marks.rewritten`."""
         self.rewritten = rewritten
-        self._folder = folder
+        self.files = LogFiles(folder)
         self.keychain = keychain
         self._signing_key = signing_key
         self._own = public_signing_key(signing_key)
@@ -37,41 +43,54 @@ class Logbook:
         """Incomplete writes at the end of own logs: never acknowledged, cut off by the next append."""
         self.outlived: dict[bytes, End] = {}
         """Own old logs that were written again elsewhere, and what is to be left of them."""
+        self.floor_applied = b""
+        """The checkpoint whose whole content is in the view."""
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
     def load(self, verified: Mapping[bytes, End]) -> None:
         """Read every log in the folder from where it is applied; up to `verified` signatures were checked before."""
-        for stream_id in self.stored_streams():
+        self.view.loading = True
+        for stream_id in self.files.streams():
             self._load_one(stream_id, verified.get(stream_id))
-
-    def stored_streams(self) -> list[bytes]:
-        """Return the ids of all logs in the folder, readable or not."""
-        return [bytes.fromhex(stem) for stem in self._folder.stems(LOGS) if _is_stream_name(stem)]
+        self.view.loading = False
+        self.view.scrub()
 
     def _load_one(self, stream_id: bytes, verified: End | None) -> None:
-        log = self.logs.get(stream_id)
-        start = 0 if log is None else log.end.length
-        content = memoryview(self._folder.read(log_file(stream_id), start) or b"")
+        log = self.logs.get(stream_id) or self._open_log(stream_id)
         if log is None:
-            if len(content) < PREAMBLE_SIZE:
-                # The crash of a first write; the file is begun anew, under another name, by the next.
-                self.torn.append(Finding("record_torn", log_file(stream_id), "a log that was not begun"))
-                return
-            try:
-                stream = self.keychain.stream(bytes(content[:PREAMBLE_SIZE]), stream_id)
-            except FormatError as error:
-                self.note(Finding(error.code, log_file(stream_id), str(error)))
-                return
-            log = self.logs[stream_id] = Log(stream, start_of(stream.preamble), stored=PREAMBLE_SIZE)
-            content = content[PREAMBLE_SIZE:]
-        rest = content
+            return
+        rest = memoryview(self.files.read(stream_id, log.end.length))
         if log.stream.owner.id != self._device or self._is_rewritten(log):
             rest = self._counting(log, rest)
         # Of this device's own ended streams all counts until it is written again: a key change may have been cut short.
         acknowledged = 0 if verified is None else verified.records
         reading = self._read(log, rest, verified)
         self._commit(log, self._settle(log, reading, acknowledged if self.is_own(log) else None))
+
+    def _open_log(self, stream_id: bytes) -> Log | None:
+        """Look at how a log's file begins; None, and a finding, where it cannot be read."""
+        preamble = self.files.preamble(stream_id)
+        if len(preamble) < PREAMBLE_SIZE:
+            # The crash of a first write; the file is begun anew, under another name, by the next.
+            self.torn.append(Finding("record_torn", log_file(stream_id), "a log that was not begun"))
+            return None
+        try:
+            base = self.files.base(stream_id)
+            if base is not None:
+                check_base(self.keychain.keyring, stream_id, base)
+            stream = self.keychain.stream(preamble, stream_id)
+        except FormatError as error:
+            if error.code != "epoch_mismatch" or not self._is_covered_whole(stream_id):
+                self.note(Finding(error.code, log_file(stream_id), str(error)))
+            return None
+        self.logs[stream_id] = Log.at(stream, base)
+        return self.logs[stream_id]
+
+    def _is_covered_whole(self, stream_id: bytes) -> bool:
+        """Return whether the floor covers all of a log's file: its key is not needed any more."""
+        row = newest_rows(self.keychain.keyring).get(stream_id)
+        return row is not None and self.files.length(stream_id) <= row.end.length
 
     def _counting(self, log: Log, content: memoryview) -> memoryview:
         """Return the bytes that follow the applied part of a log, up to where its owner was ended."""
@@ -162,9 +181,10 @@ class Logbook:
         for log in self.logs.values():
             for stream_id, count in log.named.items():
                 seen[stream_id] = max(seen.get(stream_id, 0), count)
-        found = list[Finding]()
+        found, covered = list[Finding](), newest_rows(self.keychain.keyring)
         for stream_id, count in seen.items():
-            missing = count - (self.logs[stream_id].end.records if stream_id in self.logs else 0)
+            here = self.logs[stream_id].end.records if stream_id in self.logs else 0
+            missing = count - max(here, covered[stream_id].end.records if stream_id in covered else 0)
             if missing > 0:
                 detail = f"another device has seen {missing} more records than are here"
                 found.append(Finding("withheld", log_file(stream_id), detail))
@@ -202,8 +222,10 @@ class Logbook:
         contents, composed = compose(log.counter or self._highest_own(), heads, batches)
         records, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
         # The record that ends a write is there only if the others are: or a crash could leave a part that looks whole.
-        pieces = [opening, *records] if opening else records
-        self._folder.append(log_file(log.stream.stream_id), log.stored - len(opening), *pieces)
+        if opening:
+            self.files.begin(log.stream.stream_id, opening, None, *records)
+        else:
+            self.files.append(log.stream.stream_id, log.stored, *records)
         self.logs[log.stream.stream_id] = log
         log.end, log.stored, log.counter = end, end.length, composed[-1].counter
         log.named.update({head.stream_id: head.index + 1 for head in heads})
@@ -219,8 +241,12 @@ class Logbook:
                 return log, b""
         parsed = log_preamble(self.keychain.vault_id, self._own, epoch, keyring.epoch_digest(epoch) or b"", random)
         preamble = parsed.to_bytes()
-        stream = self.keychain.stream(preamble, parsed.stream_id)
-        return Log(stream, start_of(preamble), stored=PREAMBLE_SIZE), preamble
+        return Log.at(self.keychain.stream(preamble, parsed.stream_id), None), preamble
+
+    def next_counter(self) -> int:
+        """Return the counter that the next record written here will have."""
+        log, _ = self._current(bytes(4))
+        return Meta(log.counter or self._highest_own(), self._news_for(log), ()).counter
 
     def _highest_own(self) -> int:
         return max((log.counter for log in self.logs.values() if log.stream.owner.id == self._device), default=0)
@@ -257,7 +283,8 @@ class Logbook:
         entry = keychain.keyring.public.entry_of(self._own)
         self._device = b"" if entry is None else entry.id
         for log in self.logs.values():
-            log.stream = keychain.stream(log.stream.preamble, log.stream.stream_id)
+            with contextlib.suppress(FormatError):  # a key that has left the history still serves until the closing
+                log.stream = keychain.stream(log.stream.preamble, log.stream.stream_id)
             limit = log.stream.limit
             mine = log.stream.owner.id == self._device
             still_good = still_good and (mine or limit is None or log.end.length <= limit.length)
@@ -273,11 +300,10 @@ class Logbook:
         for stream_id, log in list(self.logs.items()):
             if not self._is_former(log):
                 continue
-            there = remote_ends.get(stream_id, start_of(log.stream.preamble))
-            if not there.records:
-                there = start_of(log.stream.preamble)
-            size = self._folder.size(log_file(stream_id)) or 0
-            if size <= there.length:
+            there = remote_ends.get(stream_id, log.start)
+            if not there.records or there.length < log.start.length:
+                there = log.start
+            if self.files.length(stream_id) <= there.length:
                 continue
             if self._is_rewritten(log):
                 # Left over, or put back by somebody who has the ended keys: it was written again, and is not believed.
@@ -327,7 +353,7 @@ class Logbook:
 
     def _stored_batches(self, log: Log, start: End) -> list[Batch]:
         """Return what a log's records from `start` on carry, ready to be written again."""
-        content = self._folder.read(log_file(log.stream.stream_id), start.length) or b""
+        content = self.files.read(log.stream.stream_id, start.length)
         batches = list[Batch]()
         for record in self._reader(log).read(memoryview(content), start).trusted:
             if record.place.index >= log.end.records:
@@ -342,21 +368,100 @@ class Logbook:
             batches.append(Batch(columns=record.content.columns, values=values))
         return batches
 
+    def records(self, stream_id: bytes, first: int, last: int) -> Iterator[Opened]:
+        """Yield the trusted records of a log from index `first` up to before `last`, a piece of the file at a time.
+
+        `first` is at or after where the file begins; records before it are passed over.
+        """
+        log = self.logs[stream_id]
+        at, window = log.start, _WINDOW
+        while at.records < last:
+            content = memoryview(self.files.read(stream_id, at.length, at.length + window))
+            trusted = self._reader(log).read(content, at).trusted
+            yield from (record for record in trusted if first <= record.place.index < last)
+            if trusted:
+                place = trusted[-1].place
+                chain = chain_next(trusted[-1].content.chain, content[place.offset : place.end])
+                at, window = End(at.length + place.end, place.index + 1, chain), _WINDOW
+            elif len(content) < window:
+                return
+            else:
+                window *= 2  # one record, or a run of them without a signature, is larger
+
+    # ── floors ──────────────────────────────────────────────────────────────────────────────────────
+
+    def epochs_in_use(self) -> set[int]:
+        """Return the epochs of logs that have records here: where a floor covers all of one, its key may go."""
+        return {log.stream.epoch for log in self.logs.values() if log.base is None or log.stored > log.start.length}
+
+    def begins_at(self, stream_id: bytes, row: Row) -> bool:
+        """Return whether a log's file begins at a floor's row, or after it; a damaged beginning stays as it is."""
+        try:
+            base = self.files.base(stream_id)
+        except FormatError:
+            return stream_id in self.logs
+        return base is not None and base.end.length >= row.end.length
+
+    def records_to_drop(self, stream_id: bytes, row: Row) -> Iterator[Opened]:
+        """Yield the records that `cut_at` is going to drop: all where the log has another history than the row."""
+        log = self.logs[stream_id]
+        last = row.end.records if self.end_at(log, row.end.length) == row.end else log.end.records
+        return self.records(stream_id, 0, last)
+
+    def cut_at(self, stream_id: bytes, row: Row) -> None:
+        """Let a log's file begin at a floor's row; what its checkpoint holds of the log must be applied."""
+        preamble, base = preamble_of(self.keychain.vault_id, stream_id, row), base_of(row)
+        log = self.logs.get(stream_id)
+        if log is None and self.files.length(stream_id) > row.end.length:
+            self.files.trim(stream_id, preamble, base)
+        elif log is None or self.end_at(log, row.end.length) != row.end:
+            self.files.begin(stream_id, preamble, base)
+        else:
+            self.files.trim(stream_id, preamble, base)
+            log.base = base
+            self._forget_damage(log, row)
+            return
+        appendable = log is not None and log.appendable and not self.is_own(log)
+        self.logs.pop(stream_id, None)
+        self._load_one(stream_id, None)
+        if log is not None and stream_id in self.logs:
+            self.logs[stream_id].appendable = appendable
+
+    def forget_findings(self, names: Collection[str]) -> None:
+        """Drop the findings on files that are going to be read anew."""
+        kept = (noted for noted in self._noted if noted.where.partition("#")[0] not in names)
+        self._noted = dict.fromkeys(kept)
+
+    def _forget_damage(self, log: Log, row: Row) -> None:
+        """Drop the findings on records that are gone, which the checkpoint holds."""
+        kept = (noted for noted in self._noted if not _is_before(noted, log.name, row.end.records))
+        self._noted = dict.fromkeys(kept)
+        if log.sound is not None and log.sound.length < row.end.length:
+            log.sound = None
+
+    def end_at(self, log: Log, length: int) -> End | None:
+        """Return where a log stands at a length, or None where no record ends there."""
+        if not log.start.length <= length <= log.stored:
+            return None
+        if log.end.length == length:
+            return log.end
+        end = end_of_whole_records(memoryview(self.piece(log.stream.stream_id, log.start.length, length)), log.start)
+        return end if end.length == length else None
+
     def _cut(self, log: Log, end: End) -> None:
         if end.records == 0:
-            self._folder.remove(log_file(log.stream.stream_id))
+            self.files.remove(log.stream.stream_id)
             del self.logs[log.stream.stream_id]
             return
-        self._folder.append(log_file(log.stream.stream_id), end.length, b"")
+        self.files.append(log.stream.stream_id, end.length, b"")
         log.end, log.stored = end, end.length
         log.counter = self._last_counter(log)
 
     def _last_counter(self, log: Log) -> int:
         """Return the counter of the last record that a log holds, read anew."""
-        start = start_of(log.stream.preamble)
-        content = memoryview(self.piece(log.stream.stream_id, start.length, log.end.length))
-        counter = 0
-        for record in self._reader(log).read(content, start).trusted:
+        content = memoryview(self.piece(log.stream.stream_id, log.start.length, log.end.length))
+        counter = 0 if log.base is None else log.base.counter
+        for record in self._reader(log).read(content, log.start).trusted:
             with contextlib.suppress(FormatError):  # it was noted when the log was read
                 counter = max(counter, decode_meta(record.content.meta).counter)
         return counter
@@ -366,7 +471,10 @@ class Logbook:
     def stored_length(self, stream_id: bytes) -> int:
         """Return from where on a remote's bytes of a log are wanted."""
         log = self.logs.get(stream_id)
-        return 0 if log is None else log.stored
+        if log is not None:
+            return log.stored
+        row = newest_rows(self.keychain.keyring).get(stream_id)
+        return 0 if row is None else row.end.length
 
     def extend(self, stream_id: bytes, content: bytes) -> int:
         """Check and apply what a remote has of a log from `stored_length` on; store the trusted part durably.
@@ -376,10 +484,8 @@ class Logbook:
         log = self.logs.get(stream_id)
         opening = b""
         if log is None:
-            opening = content[:PREAMBLE_SIZE]
-            stream = self.keychain.stream(opening, stream_id)
-            log = Log(stream, start_of(opening), stored=PREAMBLE_SIZE)
-            content = content[PREAMBLE_SIZE:]
+            opening, content = content[:PREAMBLE_SIZE], content[PREAMBLE_SIZE:]
+            log = Log.at(self.keychain.stream(opening, stream_id), None)
         before = log.stored
         start = log.end.length
         everything = self.piece(stream_id, start, before) + content
@@ -395,7 +501,10 @@ class Logbook:
         if settled.stored > before or opening:
             # Durable first: what is applied is on disk.
             kept = everything[before - start : settled.stored - start]
-            self._folder.append(log_file(stream_id), before - len(opening), opening + kept)
+            if opening:
+                self.files.begin(stream_id, opening, None, kept)
+            else:
+                self.files.append(stream_id, before, kept)
             self.logs[stream_id] = log
         self._commit(log, settled)
         return log.stored
@@ -409,7 +518,7 @@ class Logbook:
         if reading.sound is not None or reading.end.length < log.stored:
             return False
         reading.findings.clear()  # at most that the answer ends inside a record
-        self._folder.append(log_file(stream_id), log.sound.length, content[: reading.end.length - log.sound.length])
+        self.files.append(stream_id, log.sound.length, content[: reading.end.length - log.sound.length])
         self._noted = {noted: None for noted in self._noted if not noted.where.startswith(log.name)}
         log.end, log.stored, log.sound, log.appendable = log.sound, log.sound.length, None, True
         log.counter = self._last_counter(log)
@@ -434,8 +543,11 @@ class Logbook:
 
     def piece(self, stream_id: bytes, start: int, end: int) -> bytes:
         """Return stored bytes of a log."""
-        return self._folder.read(log_file(stream_id), start, end) or b""
+        return self.files.read(stream_id, start, end)
 
 
-def _is_stream_name(stem: str) -> bool:
-    return len(stem) == 32 and all(character in "0123456789abcdef" for character in stem)
+def _is_before(finding: Finding, name: str, records: int) -> bool:
+    """Return whether a finding is about a record of a log before this index."""
+    file, _, place = finding.where.partition("#")
+    number = place.partition(".")[0]
+    return file == name and number.isdigit() and int(number) < records

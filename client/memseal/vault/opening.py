@@ -8,11 +8,12 @@ from memseal.format.device_file import Stretch
 from memseal.format.keys import StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
-from memseal.store.folder import VaultFolder
-from memseal.vault.cache import load_cache, save_cache
+from memseal.store.folder import DEVICE, VaultFolder
+from memseal.vault.cache import drop_erased, load_cache, save_cache
+from memseal.vault.checkpoints import load_checkpoint
 from memseal.vault.device import Device, Marks, open_device, read_device_file
-from memseal.vault.keychain import Keychain, Keyring, load_keyring
-from memseal.vault.log import log_file
+from memseal.vault.keychain import Keychain, Keyring, load_keyring, strip, version_file
+from memseal.vault.log_files import log_file
 from memseal.vault.logbook import Logbook
 
 # A cache is written when this many bytes of log were read that it does not cover: some twenty milliseconds of reading.
@@ -69,7 +70,7 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
 
 def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened:
     """Read logs, from the cache where it holds and from the files for the rest."""
-    logbook, covered = load_cache(folder, device, keychain) or (_empty_logbook(folder, device, keychain, View()), 0)
+    logbook, covered = load_cache(folder, device, keychain) or (_with_checkpoint(folder, device, keychain, View()), 0)
     logbook.load(device.marks.logs)
     if logbook.view.pin_moved:
         logbook = rebuilt(folder, device, keychain, logbook.view)
@@ -77,11 +78,25 @@ def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened
     opened = Opened(folder, device, keychain, logbook, list(device.findings))
     opened.uncached = sum(log.end.length for log in logbook.logs.values()) - covered
     _note_rollback(opened)
+    _note_old_keys(opened)
     return opened
 
 
-def _empty_logbook(folder: VaultFolder, device: Device, keychain: Keychain, view: View) -> Logbook:
-    return Logbook(folder, keychain, device.keys.sign, view, device.marks.rewritten)
+def _with_checkpoint(folder: VaultFolder, device: Device, keychain: Keychain, view: View) -> Logbook:
+    """Return a logbook whose view holds what the checkpoint says; its logs are still to be read."""
+    logbook = Logbook(folder, keychain, device.keys.sign, view, device.marks.rewritten)
+    apply_checkpoint(folder, logbook)
+    return logbook
+
+
+def apply_checkpoint(folder: VaultFolder, logbook: Logbook) -> None:
+    """Apply what the newest floor's checkpoint holds, and list what is wrong with it."""
+    floor = logbook.keychain.keyring.public.floor
+    findings = load_checkpoint(folder, logbook.keychain, logbook.view)
+    for finding in findings:
+        logbook.note(finding)
+    if floor is not None and not findings:
+        logbook.floor_applied = floor.checkpoint
 
 
 def follow_pin(opened: Opened) -> None:
@@ -95,7 +110,7 @@ def rebuilt(folder: VaultFolder, device: Device, keychain: Keychain, before: Vie
     """Return the logbook read anew from all logs, with vectors of the model that is pinned now."""
     view = View(pin=before.state_pin())
     before.close()
-    logbook = _empty_logbook(folder, device, keychain, view)
+    logbook = _with_checkpoint(folder, device, keychain, view)
     logbook.load(device.marks.logs)
     view.release_pin()
     return logbook
@@ -108,6 +123,21 @@ def _check_keyring(marks: Marks, keyring: Keyring) -> None:
         raise LocalRollback("the keyring was put back to an older version: restore the newer files, or join again")
     if newest.public.version == marks.keyring and newest.digest != marks.digest:
         raise LocalRollback("the keyring was replaced by another one: restore the files, or join again with the kit")
+
+
+def _note_old_keys(opened: Opened) -> None:
+    """Notice a keyring version or a device file that was put back; what is newer still counts."""
+    marks, versions = opened.device.marks, opened.keychain.keyring.versions
+    for version in versions[: marks.stripped]:
+        if version.boxes is not None:
+            where = version_file(version.public.version)
+            opened.findings.append(Finding("local_rollback", where, "an older state was put back: it opens nothing"))
+    # This device notes what it is about to make before it stores it.
+    unknown = [version for version in versions[marks.keyring :] if version.digest != marks.making]
+    own = opened.device.signing_public
+    if marks.keyring and any(own in (key for key, _ in version.signatures) for version in unknown):
+        detail = "older than the keyring: it was put back, and nothing is lost by it"
+        opened.findings.append(Finding("local_rollback", DEVICE, detail))
 
 
 def _note_rollback(opened: Opened) -> None:
@@ -127,6 +157,7 @@ def finish_key_change(opened: Opened) -> None:
     ends = {stream_id: log.stream.limit or log.end for stream_id, log in logbook.logs.items()}
     logbook.reemit(ends, secrets.token_bytes(4))
     cut_outlived(opened)
+    strip_older(opened)
 
 
 def cut_outlived(opened: Opened) -> None:
@@ -142,6 +173,26 @@ def cut_outlived(opened: Opened) -> None:
     opened.device.save(opened.folder)
     opened.logbook.rewritten = opened.device.marks.rewritten
     opened.logbook.cut_outlived()
+
+
+def strip_older(opened: Opened) -> None:
+    """Take the sealed parts off older keyring versions, but those that alone give the key of a log here (§7)."""
+    chain, versions = opened.keychain, opened.keychain.keyring.versions[:-1]
+    kept = chain.still_needed(opened.logbook.epochs_in_use())
+    stripped = min(kept, default=len(versions) + 1) - 1
+    for version in versions:
+        if version.boxes is not None and version.public.version not in kept:
+            strip(opened.folder, version)
+    # The mark comes last: what is stripped by then and whole later was put back.
+    if opened.device.marks.stripped != stripped:
+        opened.device = opened.device.with_marks(replace(opened.device.marks, stripped=stripped))
+        opened.device.save(opened.folder)
+
+
+def drop_stale_cache(opened: Opened) -> None:
+    """Delete a cache that still holds what was erased."""
+    if drop_erased(opened.folder, opened.logbook):
+        opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
 
 
 def save_marks(opened: Opened) -> None:

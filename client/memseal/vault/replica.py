@@ -4,15 +4,18 @@ import secrets
 from collections.abc import Mapping
 
 from memseal.errors import FormatError
-from memseal.format.content import chain_next
+from memseal.format.boxes import open_device_box
+from memseal.format.floor import Floor
 from memseal.format.keyring import KeyringVersion, decode_version
-from memseal.format.log import End, start_of
-from memseal.format.records import BODY_LIMIT, HEADER_SIZE, decode_header
+from memseal.format.log import End
+from memseal.format.records import BODY_LIMIT, HEADER_SIZE
 from memseal.format.segment import FIRST, SEGMENT_TARGET, Segment
+from memseal.sync.messages import Shelf
 from memseal.sync.session import LocalLog
 from memseal.vault.keychain import Keychain, save_version, version_file
-from memseal.vault.log import Log, log_file
-from memseal.vault.opening import Opened, cut_outlived, rebuilt
+from memseal.vault.log import end_of_whole_records
+from memseal.vault.opening import Opened, cut_outlived, rebuilt, strip_older
+from memseal.vault.settling import adopt_floor, check_object, missing_objects, object_file
 
 
 class VaultReplica:
@@ -52,11 +55,35 @@ class VaultReplica:
         self._held.append(version)
         if version.boxes is None:
             return
-        chain = Keychain.open(self._keyring, opened.device.keys.wrap, opened.device.signing_public)
+        vault_key = open_device_box(version, opened.device.keys.wrap, opened.device.signing_public)
+        chain = opened.keychain.followed_by(self._keyring, vault_key)
         for each in self._held:
             save_version(opened.folder, each)
         self._held.clear()
         use_keychain(opened, chain)
+
+    # ── the checkpoint ──────────────────────────────────────────────────────────────────────────────
+
+    def floor(self) -> Floor | None:
+        """Return the newest version's floor."""
+        return self._keyring.public.floor
+
+    def wanted_objects(self) -> list[tuple[Shelf, bytes]]:
+        """Return which objects of the floor's checkpoint are not here, or damaged: the manifest first."""
+        return missing_objects(self._opened, self._keyring)
+
+    def object_content(self, shelf: Shelf, object_id: bytes) -> bytes | None:
+        """Return a manifest's or part's bytes, or None where it is not here."""
+        return self._opened.folder.read(object_file(shelf, object_id))
+
+    def take_object(self, shelf: Shelf, object_id: bytes, content: bytes) -> None:
+        """Store a manifest or part durably; raises `FormatError` where it is not the one that the floor names."""
+        check_object(self._opened, shelf, object_id, content)
+        self._opened.folder.replace(object_file(shelf, object_id), content)
+
+    def adopt_floor(self) -> None:
+        """Apply the floor's checkpoint, where all of it is here and was not applied, and cut the logs at its rows."""
+        adopt_floor(self._opened)
 
     # ── logs ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,7 +125,7 @@ class VaultReplica:
             return None
         if common is not None and self.end_at(stream_id, common.length) == common:
             return common
-        return start_of(log.stream.preamble)
+        return log.start
 
     def heal_fork(self, stream_id: bytes, common: End, content: bytes) -> bool:
         """Go on in a fresh stream, if a remote's bytes after `common` prove that an own log was forked there."""
@@ -112,21 +139,12 @@ class VaultReplica:
     def end_at(self, stream_id: bytes, length: int) -> End | None:
         """Return where the log here stands at a length, or None where no record ends there."""
         log = self._opened.logbook.logs.get(stream_id)
-        if log is None or length > log.stored:
-            return None
-        return log.end if log.end.length == length else self._walk(log, length)
+        return None if log is None else self._opened.logbook.end_at(log, length)
 
-    def _walk(self, log: Log, length: int) -> End | None:
-        """Hash the stored records up to a length."""
-        end = start_of(log.stream.preamble)
-        content = memoryview(self._opened.folder.read(log_file(log.stream.stream_id), 0, length) or b"")
-        while end.length < len(content):
-            try:
-                place = decode_header(content, end.length, end.records)
-            except FormatError:
-                return None
-            end = End(place.end, end.records + 1, chain_next(end.chain, content[place.offset : place.end]))
-        return end if end.length == length else None
+    def begins_at(self, stream_id: bytes) -> int:
+        """Return the offset from which on a log's bytes are here."""
+        log = self._opened.logbook.logs.get(stream_id)
+        return 0 if log is None or log.base is None else log.start.length
 
     def next_segment(self, stream_id: bytes, start: End | None) -> tuple[bytes, End] | None:
         """Return the segment after a place (None: the beginning) and where it ends, or None at the end of the log.
@@ -135,10 +153,10 @@ class VaultReplica:
         """
         logbook = self._opened.logbook
         log = logbook.logs[stream_id]
-        begin = start_of(log.stream.preamble) if start is None else start
+        begin = log.start if start is None else start
         for window in (SEGMENT_TARGET, HEADER_SIZE + BODY_LIMIT):
             content = logbook.piece(stream_id, begin.length, min(log.end.length, begin.length + window))
-            end = _end_of_whole_records(memoryview(content), begin)
+            end = end_of_whole_records(memoryview(content), begin)
             if end != begin:
                 piece = content[: end.length - begin.length]
                 opening = log.stream.preamble if start is None else b""
@@ -166,6 +184,7 @@ class VaultReplica:
                 furthest[stream_id] = max(ends, key=lambda end: end.length)
         logbook.reemit(furthest, secrets.token_bytes(4))
         cut_outlived(self._opened)
+        strip_older(self._opened)
         logbook.settle_former()
 
 
@@ -174,17 +193,3 @@ def use_keychain(opened: Opened, chain: Keychain) -> None:
     opened.keychain = chain
     if not opened.logbook.rekey(chain, opened.device.keys.sign):
         opened.logbook = rebuilt(opened.folder, opened.device, chain, opened.logbook.view)
-
-
-def _end_of_whole_records(content: memoryview, begin: End) -> End:
-    """Return where the last whole record ends of those that follow a place."""
-    end, offset = begin, 0
-    while offset < len(content):
-        try:
-            place = decode_header(content, offset, end.records)
-        except FormatError:
-            break
-        record = content[place.offset : place.end]
-        end = End(end.length + len(record), end.records + 1, chain_next(end.chain, record))
-        offset = place.end
-    return end

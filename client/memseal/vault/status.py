@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from memseal.embedding import Embedder
 from memseal.errors import Finding
-from memseal.format.log import start_of
 from memseal.vault.opening import Opened
 
 
@@ -100,5 +99,5 @@ def _unsent(opened: Opened) -> int:
     unsent = 0
     for stream_id, log in opened.logbook.logs.items():
         if log.stream.owner.id == opened.device.device_id:
-            unsent += log.end.length - there.get(stream_id, start_of(log.stream.preamble).length)
+            unsent += log.end.length - there.get(stream_id, log.start.length)
     return unsent

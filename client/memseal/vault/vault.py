@@ -28,15 +28,38 @@ from memseal.memory.memory import (
     parse_id,
     to_microseconds,
 )
-from memseal.memory.operations import Operation, Remember, Retraction, Tagging
+from memseal.memory.operations import Dismiss, Operation, Remember, Retraction, Tagging
 from memseal.store.disk import OsDisk
 from memseal.store.folder import LOCK, VaultFolder
 from memseal.store.lock import VaultLock
-from memseal.vault import joining, passphrases, reindexing, syncing
+from memseal.vault import (
+    adopting,
+    bundle_import,
+    bundles,
+    erasing,
+    joining,
+    passphrases,
+    recovering,
+    reindexing,
+    rekeying,
+    syncing,
+)
 from memseal.vault.batch import Batch
+from memseal.vault.compacting import Compaction, compact
+from memseal.vault.covering import Quarantined, quarantine
 from memseal.vault.creation import create_folder
-from memseal.vault.opening import Opened, follow_pin, open_folder, save_marks, stretcher, write_cache
+from memseal.vault.erasing import Erasure
+from memseal.vault.opening import (
+    Opened,
+    drop_stale_cache,
+    follow_pin,
+    open_folder,
+    save_marks,
+    stretcher,
+    write_cache,
+)
 from memseal.vault.searching import Hit, counted, listed, search
+from memseal.vault.settling import settle_floor
 from memseal.vault.status import Status, status_of
 from memseal.vault.syncing import SyncReport
 from memseal.vault.verifying import verify
@@ -111,7 +134,10 @@ class Vault:
             raise VaultMissing(f"no vault is at {folder.path}: create one, or join with the emergency kit")
         lock = None if read_only else VaultLock(folder.path / LOCK)
         try:
-            return cls(open_folder(folder, stretch, read_only), lock, embedder)
+            opened = open_folder(folder, stretch, read_only)
+            if not read_only:
+                _resume(opened)
+            return cls(opened, lock, embedder)
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -137,6 +163,36 @@ class Vault:
         vault = cls.open(folder.path, passphrase, embedder=embedder)
         try:
             vault.sync(remote)
+        except BaseException:
+            vault.close()
+            raise
+        return vault
+
+    @classmethod
+    def recover(
+        cls,
+        path: str | PathLike[str],
+        recovery_code: str,
+        new_passphrase: str,
+        server: str | None = None,
+        *,
+        device_name: str | None = None,
+        embedder: EmbedderChoice = "default",
+    ) -> Self:
+        """Come back without the passphrase: join by the recovery code alone, and make the new passphrase the vault's.
+
+        Where the vault's folder is at `path`, what is in it stays; `server` is needed where the vault lives on one, or
+        two keyrings could come to be. It is the one that the code names, if not given; an empty one means none.
+        Broken off, it is called again with the same new passphrase. Raises `KitMalformed`, `RecoveryCodeWrong`,
+        `PassphraseEmpty`, or as `join` does.
+        """
+        new = recovering.NewPassphrase(new_passphrase, stretcher(new_passphrase))
+        name = device_name or platform.node()
+        folder = recovering.enter(_path(path), OsDisk(), recovery_code, new, server, name)
+        vault = cls._open(folder, new.stretch, False, embedder)
+        try:
+            with vault._writing() as opened:
+                recovering.complete(opened, new, server)
         except BaseException:
             vault.close()
             raise
@@ -243,6 +299,23 @@ class Vault:
             moment = from_microseconds(now)
             return [self._known(place) if isinstance(place, bytes) else _memory(new[place], moment) for place in places]
 
+    def adopt(self, items: Iterable[Mapping[str, Any]]) -> int:
+        """Take in memories of elsewhere in one durable write, all or none; returns how many were new.
+
+        `items` are as for `remember_many`, each with an `origin`, and may have a `past`
+        (`memseal.vault.adopting.Past`): when it was written, what it superseded, whether it was retracted. What is here
+        already, or was erased here, is left as it is. Raises `MemoryInvalid` or `TypeError`, naming the item.
+        """
+        given = list(items)
+        drafts = read_items([{name: item[name] for name in item if name != "past"} for item in given])
+        pasts = [item.get("past") or adopting.Past() for item in given]
+        with self._writing() as opened:
+            arrivals = list(zip(drafts, pasts, strict=True))
+            batches, new = adopting.adopt(opened.logbook.view, self._embedder, arrivals, _now())
+            if batches:
+                self._write(batches)
+            return new
+
     def _fresh(self, drafts: Sequence[Draft]) -> tuple[list[bytes | int], list[int]]:
         """Return for each draft the id of the memory it is the same as, or its place among the new; and who is new."""
         state = self._opened.logbook.view.state
@@ -348,6 +421,23 @@ class Vault:
             self._write([Batch(operations)])
             return self._known(target)
 
+    def erase(self, memory_id: str, *, reason: str | None = None) -> Erasure:
+        """Remove a memory's content for good, with its earlier and later versions, and say where it is gone.
+
+        Here at once, on the server with a new epoch and a checkpoint without it, on other devices at their next
+        synchronisation; what cannot be reached now is pending, and done by `sync`. Raises `MemoryUnknown`.
+        """
+        with self._writing() as opened:
+            number = opened.logbook.view.state.number_of(parse_id(memory_id))
+            if number is None:
+                raise MemoryUnknown(f"no memory has the id {memory_id}")
+            return erasing.erase(opened, number, new_id(), _now(), check_reason(reason), secrets.token_bytes(4))
+
+    def erasures(self) -> Sequence[Erasure]:
+        """Return the receipts of all erasures as they stand now, the earliest first."""
+        with self._reading() as opened:
+            return erasing.erasures(opened)
+
     def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Give vectors to the memories that have none of the pinned model, and return how many got one.
 
@@ -416,6 +506,37 @@ class Vault:
             raise MemoryUnknown("no memory has this id: `list` shows what is there")
         return state.memories([number])[0]
 
+    # ── copies ──────────────────────────────────────────────────────────────────────────────────────
+
+    def export_bundle(
+        self, target: bundles.Target, passphrase: str, *, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Write everything to one file (or binary stream) behind a passphrase of its own; returns how many memories.
+
+        The file is there whole or not at all, one that was there is replaced, and only its owner may read it. It opens
+        anywhere (`memseal.open_bundle`, `import_bundle`), holds no key of this vault, and takes 256 MiB of memory to
+        open. `progress` is called with (done, total). Raises `PassphraseEmpty` or a `DiskError`.
+        """
+        with self._reading() as opened:
+            return bundles.export_bundle(opened, target, passphrase, progress)
+
+    def import_bundle(
+        self,
+        path: str | PathLike[str],
+        passphrase: str,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> bundle_import.BundleReport:
+        """Take in what a bundle has and this vault lacks; what was erased here stays erased.
+
+        Broken off, it goes on where it was; done twice, nothing comes twice. What is readable of a damaged bundle is
+        taken, the report names the rest. Raises `BundlePassphrase`, `FormatError` or a `DiskError`.
+        """
+        with self._writing():
+            pass  # before the long work of opening the bundle
+        with bundles.open_bundle(path, passphrase) as bundle:
+            return bundle_import.import_bundle(self._writing, self._write, bundle, progress)
+
     # ── keys and devices ────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -437,6 +558,31 @@ class Vault:
         with self._writing() as opened:
             passphrases.change(opened, stretcher(old), stretcher(new), new, remote)
 
+    def new_kit(self, passphrase: str, *, remote: str | None = None) -> str:
+        """Replace the emergency kit by a new one and return it; the old one opens nothing any more.
+
+        `passphrase` is the vault's. Raises `PassphraseWrong`, or `RemoteUnreachable` as `change_passphrase` does.
+        """
+        with self._writing() as opened:
+            rekeying.new_kit(opened, stretcher(passphrase), remote)
+            return self.emergency_kit
+
+    def new_recovery_code(self, *, remote: str | None = None) -> str:
+        """Make a recovery code, which opens the vault alone, and return it: it is kept nowhere, and not shown again.
+
+        The one before opens nothing any more, also where this was broken off: then make another. Raises as `rekey`.
+        """
+        with self._writing() as opened:
+            return rekeying.new_recovery_code(opened, remote)
+
+    def rekey(self, *, remote: str | None = None) -> None:
+        """Begin a new epoch, under a new vault key; no data is touched, and all older keys are kept for it.
+
+        A vault that lives on a server needs it for this. Raises `RemoteUnreachable`.
+        """
+        with self._writing() as opened:
+            rekeying.rekey(opened, remote)
+
     # ── remotes ─────────────────────────────────────────────────────────────────────────────────────
 
     def sync(self, remote: str | None = None, *, accept_rollback: bool = False) -> SyncReport:
@@ -447,7 +593,30 @@ class Vault:
         `RemoteRefused`, `RemoteUnknown`, …
         """
         with self._writing() as opened:
-            return syncing.sync(opened, remote, accept_rollback=accept_rollback)
+            report = syncing.sync(opened, remote, accept_rollback=accept_rollback)
+            drop_stale_cache(opened)
+            if remote in (None, opened.device.marks.server):
+                erasing.finish(opened, remote)
+            return report
+
+    def compact(self, *, remote: str | None = None, thorough: bool = True) -> Compaction | None:
+        """Make a checkpoint of all that is here, and drop what it covers from the logs, here and on the server.
+
+        `thorough`: what has no effect any more is taken out of earlier checkpoints too. None where there is nothing to
+        do. Raises as `sync` does.
+        """
+        with self._writing() as opened:
+            return compact(opened, remote, thorough=thorough)
+
+    def quarantine(self) -> Sequence[Quarantined]:
+        """Return the records that could not be read or trusted, or were written by newer software."""
+        with self._reading() as opened:
+            return quarantine(opened.logbook)
+
+    def dismiss(self, record: Quarantined) -> None:
+        """Give up a record of the quarantine: it holds no checkpoint back any more. One that heals is applied."""
+        with self._writing():
+            self._write([Batch([Dismiss(new_id(), record.stream_id, (record.record,), _now())])])
 
     def status(self) -> Status:
         """Return what is here: counts, devices, findings, and what no server has yet."""
@@ -479,6 +648,14 @@ class Vault:
             if self._lock is None:
                 raise VaultReadOnly("the vault was opened read-only: open it for writing")
             yield opened
+
+
+def _resume(opened: Opened) -> None:
+    """Go on with a compaction or an erase that was broken off."""
+    drop_stale_cache(opened)
+    settle_floor(opened)
+    if not opened.device.marks.server:
+        erasing.finish(opened, None)
 
 
 def _path(path: str | PathLike[str]) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from types import FrameType
 
-from memseal.surfaces.importers import ImportItem
+from memseal.surfaces.importing.items import ImportItem
 from memseal.vault.vault import Vault
 
 STEP = 256

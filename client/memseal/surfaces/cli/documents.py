@@ -29,7 +29,7 @@ from typing import Any
 
 from memseal.errors import Finding
 from memseal.memory.memory import Memory
-from memseal.surfaces.importers import EXPORT_MARK, EXPORT_VERSION
+from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport

@@ -19,7 +19,7 @@ from memseal.surfaces.cli.bringing import Tally, bring
 from memseal.surfaces.cli.options import AsJson, PassphraseFd, State, VaultPath, open_vault
 from memseal.surfaces.cli.output import advise, json_text, notes, screen, write_json, write_lines
 from memseal.surfaces.display import visible
-from memseal.surfaces.importers import open_import
+from memseal.surfaces.importing.opening import open_import
 from memseal.vault.vault import Vault
 
 _REFUSED_SHOWN = 20

@@ -13,7 +13,7 @@ from memseal.surfaces.demo.diary import Diary
 from memseal.surfaces.demo.plaintext import Sight, database_values, look_for
 from memseal.surfaces.demo.server import running_server
 from memseal.surfaces.demo.stage import Stage
-from memseal.surfaces.importers import read_jsonl
+from memseal.surfaces.importing.jsonl import read_jsonl
 from memseal.vault.vault import Vault
 
 PASSPHRASE = "a demo needs no secret"  # noqa: S105  it is printed

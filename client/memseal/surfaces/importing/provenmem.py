@@ -1,0 +1,117 @@
+"""provenmem: its database, schema 1, with what superseded what, and what was retracted.
+
+`meta` and the vectors (of whatever model) are left out.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import quote
+
+from memseal.errors import ImportRowError
+from memseal.memory.memory import KINDS
+from memseal.surfaces.importing.items import (
+    BadRow,
+    ImportItem,
+    Reading,
+    Said,
+    as_list,
+    checked,
+    count_unknown,
+    given,
+    items_of,
+    moment_of,
+)
+from memseal.vault.adopting import Past, derived_id
+
+NAME: Final = "provenmem"
+MAGIC: Final = b"SQLite format 3\0"
+_SCHEMA = 1
+_COLUMNS = "id, kind, text, source, tags, meta, created_at, supersedes, retracted, retract_reason"
+_QUERY = f"SELECT {_COLUMNS} FROM records ORDER BY id"  # noqa: S608 - our own text
+_REPLACED = "SELECT id, text, created_at FROM records WHERE id = ?"
+
+
+def count_rows(path: Path) -> int:
+    """Return how many records there are; raises `ImportRowError` where the file is no database of provenmem."""
+    with closing(_connect(path)) as connection:
+        try:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            count: int = connection.execute("SELECT count(*) FROM records").fetchone()[0]
+        except sqlite3.Error:
+            raise ImportRowError(1, "the file is a database, but not one of provenmem, or it is damaged") from None
+    if version > _SCHEMA:
+        raise ImportRowError(1, "the database was written by a newer provenmem than this version can read")
+    return count
+
+
+def read_provenmem(path: Path, reading: Reading) -> Iterator[ImportItem]:
+    """Yield one item for each record, superseded and retracted ones too; an error's line is the record's number."""
+    with closing(_connect(path)) as connection:
+        rows = ((cast("int", row["id"]), row) for row in _rows(connection))
+        yield from items_of(rows, lambda row: _item_of(row, connection, reading), reading.on_error)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Read as it lies there: a read-only connection to a database in WAL mode would write files beside it. Where its
+    # program has left a log behind, what is in that counts too, and there is no other way.
+    log = path.with_name(path.name + "-wal")
+    options = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    connection = sqlite3.connect(f"file:{quote(path.absolute().as_posix())}?{options}", uri=True)
+    connection.row_factory = sqlite3.Row
+    # What is not UTF-8 spoils its row, not the file.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    return connection
+
+
+def _rows(connection: sqlite3.Connection) -> Iterator[sqlite3.Row]:
+    try:
+        yield from connection.execute(_QUERY)
+    except sqlite3.Error:
+        raise ImportRowError(1, "the database is damaged: what was read before is brought, the rest is not") from None
+
+
+def _item_of(row: Mapping[str, Any], connection: sqlite3.Connection, reading: Reading) -> ImportItem:
+    fields = {name: row[name] for name in _COLUMNS.split(", ")}
+    said = Said(
+        content=fields["text"],
+        source=fields["source"],
+        kind=fields["kind"] if fields["kind"] in KINDS else "note",
+        tags=as_list(_json(fields, "tags"), "tags"),
+        captured_at=moment_of(fields, "created_at"),
+    )
+    past = Past(
+        written_at=moment_of(fields, "created_at"),
+        replaces=_replaced(fields, connection),
+        retracted=bool(fields["retracted"]),
+        retract_reason=fields["retract_reason"] or None,
+    )
+    item = checked(said, _origin(fields), past)
+    meta = _json(fields, "meta")
+    if isinstance(meta, dict):
+        count_unknown(given(cast("Mapping[str, object]", meta)), frozenset(), reading.unknown_fields)
+    return item
+
+
+def _origin(fields: Mapping[str, Any]) -> str:
+    # Every database counts from 1; with its time an id is one of its own.
+    return f"{NAME}:mem-{fields['id']}@{fields['created_at']}"
+
+
+def _replaced(fields: Mapping[str, Any], connection: sqlite3.Connection) -> bytes | None:
+    if fields["supersedes"] is None:
+        return None
+    row = connection.execute(_REPLACED, (fields["supersedes"],)).fetchone()
+    if row is None or not isinstance(row["text"], str):
+        return None
+    return derived_id(_origin({name: row[name] for name in ("id", "created_at")}), row["text"])
+
+
+def _json(fields: Mapping[str, Any], name: str) -> object:
+    try:
+        return json.loads(fields[name] or "null")
+    except (TypeError, ValueError, RecursionError):
+        raise BadRow(f"{name} is not valid JSON") from None

@@ -1,0 +1,120 @@
+"""Read the checkpoint that the newest floor names, and apply it (vault-format §8b)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from memseal.errors import Finding, FormatError
+from memseal.format.checkpoint import Manifest, PartEntry, check_part_preamble, manifest_epoch, open_manifest
+from memseal.format.content import Content
+from memseal.format.derivation import checkpoint_key
+from memseal.format.floor import Floor
+from memseal.format.part import read_run
+from memseal.format.primitives import sha256
+from memseal.index.view import View
+from memseal.memory.operations import Operation, Stamp, decode_operation
+from memseal.store.folder import CHECKPOINTS, PARTS, VaultFolder
+from memseal.vault.keychain import Keychain
+
+
+def checkpoint_file(checkpoint_id: bytes) -> str:
+    """Return the name of a manifest's file in the vault's folder."""
+    return f"{CHECKPOINTS}/{checkpoint_id.hex()}.mseal"
+
+
+def part_file(part_id: bytes) -> str:
+    """Return the name of a part's file in the vault's folder."""
+    return f"{PARTS}/{part_id.hex()}.mseal"
+
+
+def load_checkpoint(folder: VaultFolder, keychain: Keychain, view: View) -> list[Finding]:
+    """Apply the newest floor's checkpoint, as far as it can be read; returns what is wrong with it."""
+    floor = keychain.keyring.public.floor
+    if floor is None:
+        return []
+    findings = list[Finding]()
+    try:
+        manifest = read_manifest(folder, keychain, floor)
+    except FormatError as error:
+        return [Finding(error.code, checkpoint_file(floor.checkpoint), str(error))]
+    view.loading = True
+    for entry in manifest.parts:
+        for record in read_part(folder, keychain.vault_id, entry, findings):
+            apply_record(view, record, manifest.counter, part_file(entry.id), findings)
+    view.loading = False
+    view.scrub()
+    return findings
+
+
+def read_manifest(folder: VaultFolder, keychain: Keychain, floor: Floor) -> Manifest:
+    """Return the manifest that a floor names; raises `FormatError`."""
+    content = folder.read(checkpoint_file(floor.checkpoint))
+    if content is None:
+        raise FormatError("checkpoint_missing", "the vault's checkpoint is not here: sync to get it")
+    return check_manifest(content, keychain, floor)
+
+
+def check_manifest(content: bytes, keychain: Keychain, floor: Floor) -> Manifest:
+    """Return what a manifest's file says, if it is the one that a floor names; raises `FormatError`."""
+    epoch, begun = manifest_epoch(content, keychain.vault_id, floor.checkpoint)
+    if sha256(content) != floor.digest:
+        raise FormatError("checkpoint_mismatch", "the vault's checkpoint is damaged or another: sync to get it again")
+    vault_key, digest = keychain.vault_key_of(epoch), keychain.keyring.epoch_digest(epoch)
+    if vault_key is None or digest is None or digest[:8] != begun:
+        raise FormatError("epoch_mismatch", "the vault's checkpoint was made under keys this vault does not have")
+    manifest = open_manifest(content, checkpoint_key(vault_key, keychain.vault_id, floor.checkpoint))
+    if keychain.keyring.public.entry_of(manifest.made_by) is None:
+        raise FormatError("signature_invalid", "the vault's checkpoint is not signed by a device of this vault")
+    if not manifest.is_of(floor):
+        raise FormatError("checkpoint_mismatch", "the vault's checkpoint does not hold what the keyring says")
+    return manifest
+
+
+def read_part(folder: VaultFolder, vault_id: bytes, entry: PartEntry, findings: list[Finding]) -> Iterator[Content]:
+    """Yield the records of a part that can be read; what is wrong is added to the findings."""
+    name, content = part_file(entry.id), folder.read(part_file(entry.id))
+    if content is None:
+        findings.append(Finding("checkpoint_missing", name, "a part of the vault's checkpoint is not here: sync"))
+        return
+    try:
+        check_part(content, vault_id, entry)
+    except FormatError as error:
+        findings.append(Finding(error.code, name, str(error)))
+        if error.code != "checkpoint_mismatch":
+            return
+    for record in read_run(name, entry.key, memoryview(content)):
+        if isinstance(record, Finding):
+            findings.append(record)
+        else:
+            yield record
+
+
+def check_part(content: bytes, vault_id: bytes, entry: PartEntry) -> None:
+    """Raise `FormatError` unless a file is the part that a manifest names."""
+    check_part_preamble(content, vault_id, entry.id)
+    if len(content) != entry.length or sha256(content) != entry.digest:
+        raise FormatError("checkpoint_mismatch", "a part of the vault's checkpoint is damaged: sync to get it again")
+
+
+def apply_record(view: View, record: Content, counter: int, where: str, findings: list[Finding]) -> None:
+    """Apply what one record of a part says; `counter` is the highest that its checkpoint covers."""
+    operations = list(stamped_operations(record, counter, where, findings))
+    findings += view.apply_decoded(operations, record.columns, where, covered=True)
+
+
+def stamped_operations(
+    record: Content, counter: int, where: str, findings: list[Finding]
+) -> Iterator[tuple[Operation, Stamp]]:
+    """Yield the operations of a part's or bundle's record with the stamps they carry."""
+    for position, value in enumerate(operations_of(record)):
+        try:
+            if value.get("stamp") is None:
+                raise FormatError("checkpoint_invalid", "an operation has no stamp")
+            yield decode_operation(value, counter + 1, position)
+        except FormatError as error:
+            findings.append(Finding(error.code, f"{where}.{position}", str(error)))
+
+
+def operations_of(record: Content) -> list[dict[str, Any]]:
+    """Return the operations of a part's or bundle's record as maps; what is none is an empty one."""
+    values: list[Any] = record.meta.get("operations", [])
+    return [value if type(value) is dict else {} for value in values] if type(values) is list else []

@@ -1,0 +1,153 @@
+"""Make a checkpoint of an open vault and commit it as the floor (vault-format §8b)."""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from memseal.format.checkpoint import PART_TARGET, Covered, Manifest, PartEntry, manifest_preamble, seal_manifest
+from memseal.format.derivation import checkpoint_key
+from memseal.format.floor import Floor, Row
+from memseal.format.preamble import ID_SIZE
+from memseal.format.primitives import sha256
+from memseal.store.folder import CHECKPOINTS, LOGS, PARTS
+from memseal.sync.messages import GetHeads, Heads, PutObject, RemoteLog, Stored, objects_of
+from memseal.sync.session import expect
+from memseal.vault import syncing
+from memseal.vault.checkpoints import check_part, checkpoint_file, part_file, read_manifest
+from memseal.vault.covering import coverage, epochs_needed, held_back
+from memseal.vault.floors import newest_rows
+from memseal.vault.gleaning import Gleaned
+from memseal.vault.opening import Opened, save_marks
+from memseal.vault.parts import from_logs, from_part, seal_parts
+from memseal.vault.rekeying import renew
+from memseal.vault.settling import object_file, settle_floor
+from memseal.vault.versions import Change
+
+# A smaller part is put together with others: else every checkpoint would leave one more.
+_COUNTED = (LOGS, CHECKPOINTS, PARTS)
+_SMALL_PART = PART_TARGET // 4
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What a compaction did; sizes in bytes are those of logs and checkpoint in the vault's folder."""
+
+    parts_made: int
+    parts_kept: int
+    size_before: int
+    size_after: int
+    held_back: tuple[str, ...]
+    """Logs that could not be covered to their end: they hold records that were not applied in full."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    floor: Floor
+    parts_made: int
+    parts_kept: int
+
+
+def compact(opened: Opened, remote: str | None, *, thorough: bool) -> Compaction | None:
+    """Cover all logs by a checkpoint and drop what it covers; None where there was nothing to do.
+
+    `thorough`: parts that hold something without effect are made anew. With a server the floor is committed there;
+    raises what a synchronisation raises, and `FormatError` where the present checkpoint is damaged or not here.
+    """
+    before, made = _size(opened), list[_Made]()
+    address = remote or opened.device.marks.server
+
+    def change() -> Change | None:
+        rows = coverage(opened.logbook, _put_there(opened, address, None) if address else None)
+        making = _make(opened, rows, thorough)
+        if making is None:
+            return None
+        if address:
+            _put_there(opened, address, making.floor)
+        made.append(making)
+        return Change(floor=making.floor, epochs=epochs_needed(opened.logbook, rows))
+
+    renew(opened, change, remote)
+    if not made:
+        return None
+    opened.logbook.floor_applied = made[-1].floor.checkpoint  # it holds what is open here
+    settle_floor(opened)
+    left = held_back(opened.logbook, made[-1].floor.rows)
+    if not left:
+        opened.logbook.view.state.erasures.note_covered()
+    save_marks(opened)
+    return Compaction(made[-1].parts_made, made[-1].parts_kept, before, _size(opened), tuple(left))
+
+
+def _put_there(opened: Opened, address: str, floor: Floor | None) -> Mapping[bytes, RemoteLog]:
+    """Put a checkpoint's objects on the server, and return what it has of the logs."""
+    transport = syncing.open_transport(address, opened.device.vault_id, opened.device.keys.sign)
+    try:
+        for shelf, object_id in () if floor is None else objects_of(floor.checkpoint, floor.parts):
+            content = opened.folder.read(object_file(shelf, object_id)) or b""
+            expect(transport.send(PutObject(shelf, object_id, content)), Stored)
+        return expect(transport.send(GetHeads()), Heads).logs
+    finally:
+        transport.close()
+
+
+# ── making ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool) -> _Made | None:
+    """Write parts and manifest into the vault's folder; None where the floor would say what it says already."""
+    logbook, before = opened.logbook, newest_rows(opened.keychain.keyring)
+    moved = [(stream_id, row) for stream_id, row in rows.items() if before.get(stream_id) != row]
+    erasing = logbook.view.state.erasures.is_due()
+    if not moved and not erasing and not thorough:
+        return None
+    floor = opened.keychain.keyring.public.floor
+    old = None if floor is None else read_manifest(opened.folder, opened.keychain, floor)
+    kept = list[PartEntry]()
+    sources = _sources(opened, old, moved, thorough or erasing, kept)
+    model = "" if logbook.view.pinned is None else logbook.view.pinned[0]
+    made = list(seal_parts(opened.folder, opened.device.vault_id, model, sources))
+    counter = max([0 if old is None else old.counter, *(row.counter for row in rows.values())])
+    logs = {stream_id: Covered(row.end, row.counter) for stream_id, row in rows.items()}
+    manifest = Manifest(opened.device.signing_public, counter, logs, (*kept, *made))
+    checkpoint_id, content = _seal(opened, manifest)
+    opened.folder.replace(checkpoint_file(checkpoint_id), content)
+    ids = tuple(entry.id for entry in manifest.parts)
+    following = Floor(checkpoint_id, sha256(content), ids, rows)
+    if floor is not None:
+        following = replace(following, others=floor.others)
+    return _Made(following, len(made), len(kept))
+
+
+def _sources(
+    opened: Opened, old: Manifest | None, moved: list[tuple[bytes, Row]], again: bool, kept: list[PartEntry]
+) -> Iterator[tuple[Gleaned, int]]:
+    """Yield what the new parts are to hold; parts of the present checkpoint that stay are added to `kept`."""
+    logbook, before = opened.logbook, newest_rows(opened.keychain.keyring)
+    for entry in () if old is None else old.parts:
+        content = opened.folder.read(part_file(entry.id)) or b""
+        check_part(content, opened.device.vault_id, entry)  # what is damaged here is not dropped for it: sync mends it
+        gleaned = from_part(opened.folder, logbook, old, entry) if old and (again or entry.length < _SMALL_PART) else []
+        if entry.length < _SMALL_PART or any(each.dropped for each, _ in gleaned):
+            yield from gleaned
+        else:
+            kept.append(entry)
+    ends = [
+        (stream_id, before[stream_id].end.records if stream_id in before else 0, row.end.records)
+        for stream_id, row in moved
+    ]
+    highest = max((log.counter for log in logbook.logs.values()), default=0)
+    yield from from_logs(logbook, ends, highest)
+
+
+def _seal(opened: Opened, manifest: Manifest) -> tuple[bytes, bytes]:
+    chain, vault_id, checkpoint_id = opened.keychain, opened.device.vault_id, secrets.token_bytes(ID_SIZE)
+    epoch = chain.keyring.public.epoch
+    preamble = manifest_preamble(vault_id, epoch, chain.keyring.epoch_digest(epoch) or b"", checkpoint_id)
+    key = checkpoint_key(chain.vault_key, vault_id, checkpoint_id)
+    return checkpoint_id, seal_manifest(manifest, preamble, key, opened.device.keys.sign)
+
+
+def _size(opened: Opened) -> int:
+    """Return how many bytes logs and checkpoint take in the vault's folder."""
+    folder = opened.folder
+    return sum(folder.size(f"{part}/{stem}.mseal") or 0 for part in _COUNTED for stem in folder.stems(part))

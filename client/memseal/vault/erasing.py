@@ -1,0 +1,113 @@
+"""Erase memories for good, everywhere, and say where that is done (vault-format §8b and §10)."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from memseal.errors import NetworkError, ServerError
+from memseal.memory.memory import from_microseconds
+from memseal.memory.operations import Erase
+from memseal.vault.batch import Batch
+from memseal.vault.compacting import compact
+from memseal.vault.covering import quarantine
+from memseal.vault.opening import Opened, drop_stale_cache
+from memseal.vault.rekeying import rekey
+
+Progress: TypeAlias = Literal["gone", "pending", "requested"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place that held the content: whether it is gone there, still to go, or another device was asked."""
+
+    name: str
+    progress: Progress
+    detail: str
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """The receipt of one erase; ids are 32 hex digits.
+
+    `survivors` are memories that supersede an erased one and were written elsewhere before the erase was known: keep
+    them, or erase them too.
+    """
+
+    id: str
+    erased: tuple[str, ...]
+    survivors: tuple[str, ...]
+    at: datetime
+    reason: str | None
+    places: tuple[Place, ...]
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do here and on the server."""
+        return all(place.progress != "pending" for place in self.places)
+
+
+def erase(opened: Opened, number: int, operation_id: bytes, at: int, reason: str | None, random: bytes) -> Erasure:
+    """Erase a memory, all that are the same, its ancestors and descendants; `at` in µs, `random` 4 bytes.
+
+    What cannot be reached now is pending, and done at a later synchronisation.
+    """
+    targets = tuple(sorted(opened.logbook.view.state.family(number)))
+    opened.logbook.write([Batch([Erase(operation_id, targets, at, reason)])], random)
+    drop_stale_cache(opened)
+    with contextlib.suppress(NetworkError, ServerError):  # the receipt says what is pending
+        finish(opened, None)
+    return next(each for each in erasures(opened) if each.id == operation_id.hex())
+
+
+def finish(opened: Opened, remote: str | None) -> bool:
+    """Begin a new epoch, commit a checkpoint without what was erased, and cut the logs; False where that must wait.
+
+    The epoch comes first: the checkpoint is sealed under the new key, so that the older ones can leave the keyring.
+    Raises what a synchronisation raises.
+    """
+    blocked = any(not each.dismissed for each in quarantine(opened.logbook))
+    if blocked or not opened.logbook.view.state.erasures.is_due():
+        return False
+    rekey(opened, remote)
+    return compact(opened, remote, thorough=False) is not None
+
+
+def erasures(opened: Opened) -> list[Erasure]:
+    """Return the receipts of all erasures, the earliest first."""
+    state = opened.logbook.view.state
+    return [
+        Erasure(
+            id=erasure.hex(),
+            erased=tuple(target.hex() for target in state.erasures.targets_of(erasure)),
+            survivors=tuple(memory.id for memory in state.memories(state.erasures.survivors_of(erasure))),
+            at=from_microseconds(at),
+            reason=reason,
+            places=tuple(_places(opened, covered and not state.erasures.reappeared(erasure))),
+        )
+        for erasure, at, reason, covered in state.erasures.listed()
+    ]
+
+
+def _places(opened: Opened, covered: bool) -> Iterator[Place]:
+    for name in ("state", "full-text index", "vectors"):
+        yield Place(name, "gone", "removed from memory")
+    yield Place("cache", "gone", "deleted, and made anew without it")
+    yield Place("traces", "gone", "none are kept")
+    blocked = any(not each.dismissed for each in quarantine(opened.logbook))
+    waits = "a record that cannot be read holds it back: `quarantine`" if blocked else "with the next synchronisation"
+    progress: Progress = "gone" if covered else "pending"
+    yield Place("logs", progress, "cut at the floor" if covered else waits)
+    yield Place("checkpoint", progress, "made anew without it" if covered else waits)
+    yield Place("older keys", progress, "left out of the keyring" if covered else waits)
+    server = opened.device.marks.server
+    if server:
+        yield Place(f"server {server}", progress, "told to delete it with the floor" if covered else waits)
+    for address in opened.device.marks.remotes:
+        if address != server:
+            yield Place(f"remote {address}", "pending", "keeps its copy: delete it there")
+    names = opened.keychain.secrets.names
+    for entry in opened.keychain.keyring.public.active():
+        if entry.id != opened.device.device_id:
+            yield Place(f"device {names.get(entry.id) or entry.id.hex()}", "requested", "at its next synchronisation")

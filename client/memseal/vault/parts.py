@@ -1,0 +1,83 @@
+"""Make the parts of a checkpoint: from records that are gone through one by one, in bounded memory."""
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from memseal.format.checkpoint import PART_TARGET, Manifest, PartEntry, part_preamble
+from memseal.format.content import Column, Content
+from memseal.format.keys import RecordKey
+from memseal.format.part import seal_run, start_of_part
+from memseal.format.preamble import ID_SIZE
+from memseal.format.primitives import sha256
+from memseal.format.records import PLAINTEXT_LIMIT
+from memseal.store.folder import VaultFolder
+from memseal.vault.checkpoints import operations_of, part_file, read_part
+from memseal.vault.gleaning import Gleaned, Value, glean, log_values
+from memseal.vault.logbook import Logbook
+
+# Records of a part: as large as those of a bulk write, for the same reasons.
+_RECORD_BYTES = 2 << 20
+_OPERATIONS = 4096
+# Of the part's limit, what encoding, padding and sealing may add to what is counted here.
+_ROOM = PART_TARGET - (PART_TARGET >> 3)
+
+
+def seal_parts(
+    folder: VaultFolder, vault_id: bytes, model: str, sources: Iterable[tuple[Gleaned, int]]
+) -> Iterator[PartEntry]:
+    """Write parts with what was gleaned, durably, and yield what a manifest says of them."""
+    contents, size = list[tuple[dict[str, Any], tuple[Column, ...]]](), 0
+    for gleaned, weight in _gathered(sources):
+        if contents and size + weight > _ROOM:
+            yield _seal(folder, vault_id, contents)
+            contents, size = [], 0
+        contents.append(({"operations": gleaned.values}, gleaned.columns(model)))
+        size += weight
+    if contents:
+        yield _seal(folder, vault_id, contents)
+
+
+def _gathered(sources: Iterable[tuple[Gleaned, int]]) -> Iterator[tuple[Gleaned, int]]:
+    """Put what came in small records together, so that it is sealed in large ones."""
+    batch, size = Gleaned(), 0
+    for gleaned, weight in sources:
+        if batch.values and (size + weight > _RECORD_BYTES or len(batch.values) + len(gleaned.values) > _OPERATIONS):
+            yield batch, size
+            batch, size = Gleaned(), 0
+        batch.take(gleaned)
+        size += weight
+    if batch.values:
+        yield batch, size
+
+
+def _seal(
+    folder: VaultFolder, vault_id: bytes, contents: Sequence[tuple[dict[str, Any], tuple[Column, ...]]]
+) -> PartEntry:
+    part_id, key = secrets.token_bytes(ID_SIZE), RecordKey(secrets.token_bytes(32))
+    preamble = part_preamble(vault_id, part_id)
+    records = list(seal_run(key, preamble, start_of_part(preamble), contents))
+    content = b"".join((preamble, *records))
+    folder.replace(part_file(part_id), content)
+    return PartEntry(part_id, key, len(content), len(records), sha256(content))
+
+
+def from_logs(logbook: Logbook, ends: Iterable[tuple[bytes, int, int]], highest: int) -> Iterator[tuple[Gleaned, int]]:
+    """Yield what still counts of logs; `ends` says of each which records, from and up to."""
+    for stream_id, first, last in ends:
+        for record in logbook.records(stream_id, first, last):
+            yield _gleaned(logbook, log_values(record.content), record.content, record.place.length, highest)
+
+
+def from_part(folder: VaultFolder, logbook: Logbook, manifest: Manifest, entry: PartEntry) -> list[tuple[Gleaned, int]]:
+    """Return what still counts of a part."""
+    records = read_part(folder, logbook.keychain.vault_id, entry, [])
+    return [
+        _gleaned(logbook, operations_of(record), record, entry.length // entry.records, manifest.counter)
+        for record in records
+    ]
+
+
+def _gleaned(logbook: Logbook, values: list[Value], content: Content, size: int, highest: int) -> tuple[Gleaned, int]:
+    gleaned = glean(logbook.view, values, content.columns, highest)
+    return gleaned, min(size, PLAINTEXT_LIMIT)

@@ -1,0 +1,166 @@
+"""Renew a vault's keys: make a version, store it where the keyring lives, go over to it (vault-format §7)."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from memseal.errors import BoxMissing, KitOrPassphrase, PassphraseWrong, RemoteRefused
+from memseal.format.boxes import open_device_box, open_slot, slot_cost
+from memseal.format.device_file import KeySet, Stretch, seal_key_set
+from memseal.format.keyring import KeyringVersion
+from memseal.format.keys import RecoverySecret, VaultKey
+from memseal.format.kit import RecoveryCode
+from memseal.format.primitives import STANDARD_COST
+from memseal.vault import syncing
+from memseal.vault.cache import VIEW
+from memseal.vault.creation import SALT_SIZE
+from memseal.vault.device import Device
+from memseal.vault.joining import put_version
+from memseal.vault.keychain import load_keyring, save_version
+from memseal.vault.opening import Opened, finish_key_change
+from memseal.vault.replica import use_keychain
+from memseal.vault.versions import Change, Made, next_version, recovery_generation
+
+_TRIES = 8  # another device can make a version between our look and our put
+
+
+def rekey(opened: Opened, remote: str | None) -> None:
+    """Begin a new epoch, and nothing else."""
+    follow_stored(opened)
+    renew(opened, Change, remote)
+
+
+def new_kit(opened: Opened, passphrase: Stretch, remote: str | None) -> None:
+    """Replace the emergency kit by a new one behind the same passphrase; raises `PassphraseWrong`."""
+
+    def change() -> Change:
+        _prove(opened, passphrase)
+        return Change(kit=passphrase)
+
+    follow_stored(opened)
+    _prove(opened, passphrase)
+    renew(opened, change, remote)
+
+
+def new_recovery_code(opened: Opened, remote: str | None) -> str:
+    """Make a recovery code, in the place of the one before, and return it: it is kept nowhere."""
+    secret = RecoverySecret(secrets.token_bytes(32))
+    follow_stored(opened)
+    renew(opened, lambda: Change(recovery=secret), remote)
+    generation = recovery_generation(opened.keychain.keyring.public)
+    return RecoveryCode(opened.device.vault_id, secret, generation, opened.device.marks.server).to_text()
+
+
+def _prove(opened: Opened, passphrase: Stretch) -> None:
+    """Check a passphrase on the kit slot: this device itself may still sit behind an older one."""
+    newest = opened.keychain.keyring.newest
+    try:
+        open_slot(newest, passphrase(*slot_cost(newest)), opened.keychain.secrets.kit_secret)
+    except KitOrPassphrase:
+        raise PassphraseWrong("this is not the vault's passphrase: nothing was changed") from None
+
+
+# ── every change of keys ────────────────────────────────────────────────────────────────────────────
+
+
+def renew(
+    opened: Opened, change: Callable[[], Change | None], remote: str | None, stretch: Stretch | None = None
+) -> None:
+    """Make a version and go over to it; each step is safe to be the last.
+
+    `change` says what it changes, anew after each lost race (None: nothing, after all); `stretch` is the passphrase
+    for new keys of this device.
+    A vault that lives on a server changes there first.
+    """
+    if not opened.device.marks.server:
+        wanted = change()
+        if wanted is None:
+            return
+        made = next_version(opened, wanted)
+        _announce(opened, made, stretch)
+        adopt(opened, [made.version], made.keys, made.vault_key, stretch)
+        return
+    address = remote or opened.device.marks.server
+    for _ in range(_TRIES):
+        # Everything of the old epoch is on the server before it ends, and the newest keyring is here.
+        syncing.sync(opened, address, accept_rollback=False)
+        wanted = change()
+        if wanted is None:
+            return
+        before, made = opened.device, next_version(opened, wanted)
+        _announce(opened, made, stretch)
+        if _put(opened.device, made, address):
+            adopt(opened, [made.version], made.keys, made.vault_key, stretch)
+            return
+        opened.device = before
+        before.save(opened.folder)  # pending keys go: they are listed nowhere
+    raise RemoteRefused("keyring_conflict", 409, "other devices kept changing the keyring: try again")
+
+
+def _announce(opened: Opened, made: Made, stretch: Stretch | None) -> None:
+    """Note durably what is about to be stored: new keys as pending, and the version, so that it is known for ours."""
+    device = opened.device.with_marks(replace(opened.device.marks, making=made.version.digest))
+    if stretch is not None:
+        salt = secrets.token_bytes(SALT_SIZE)
+        slot = seal_key_set(device.file_id, "pending", salt, STANDARD_COST, made.keys, stretch)
+        device = replace(device, slots=(device.slots[0], slot))
+    device.save(opened.folder)
+    # Also in memory: should a later step fail, closing must not drop keys that the keyring may list by then.
+    opened.device = device
+
+
+def _put(device: Device, made: Made, address: str) -> bool:
+    """Store the version with the key that it may end, and read it back with the one that it may begin."""
+    writer = syncing.open_transport(address, device.vault_id, device.keys.sign)
+    reader = syncing.open_transport(address, device.vault_id, made.keys.sign)
+    try:
+        return put_version(writer, made.version, reader)
+    finally:
+        writer.close()
+        reader.close()
+
+
+def adopt(
+    opened: Opened, versions: Sequence[KeyringVersion], keys: KeySet, vault_key: VaultKey, stretch: Stretch | None
+) -> None:
+    """Go over to newer versions: keyring, then device file, then what must be written anew.
+
+    `stretch` is the passphrase that this device's keys are from now on behind, where they are new.
+    """
+    folder, keyring = opened.folder, opened.keychain.keyring
+    for version in versions:
+        keyring = keyring.followed_by(version)
+        save_version(folder, version)
+    device = opened.device if stretch is None else _with_keys(opened.device, keys, stretch)
+    active = {entry.id for entry in keyring.public.active()}
+    replaces = device.marks.replaces if device.marks.replaces in active else b""
+    marks = replace(device.marks, keyring=keyring.public.version, digest=keyring.newest.digest, replaces=replaces)
+    opened.device = device.with_marks(marks)
+    opened.device.save(folder)
+    if stretch is not None:
+        # The cache was sealed under the local key that the old passphrase opens.
+        folder.remove(VIEW)
+    opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
+    use_keychain(opened, opened.keychain.followed_by(keyring, vault_key))
+    finish_key_change(opened)
+
+
+def _with_keys(device: Device, keys: KeySet, stretch: Stretch) -> Device:
+    keys = replace(keys, local_before=None)
+    salt = secrets.token_bytes(SALT_SIZE)
+    return replace(
+        device, keys=keys, slots=(seal_key_set(device.file_id, "current", salt, STANDARD_COST, keys, stretch),)
+    )
+
+
+def follow_stored(opened: Opened) -> None:
+    """Take in a version that was stored in the folder before an earlier change failed."""
+    stored, known = load_keyring(opened.folder, opened.device.vault_id), opened.keychain.keyring.public.version
+    if stored.public.version == known:
+        return
+    device = opened.device
+    try:
+        vault_key = open_device_box(stored.newest, device.keys.wrap, device.signing_public)
+    except BoxMissing:
+        raise PassphraseWrong("a change of the passphrase was not completed: change it again, to the same") from None
+    adopt(opened, stored.versions[known:], device.keys, vault_key, None)

@@ -1,0 +1,126 @@
+"""Take over a floor: apply its checkpoint, save what it leaves out, then cut the logs (vault-format §8b)."""
+
+import secrets
+from collections.abc import Iterator
+
+from memseal.errors import FormatError
+from memseal.format.checkpoint import Manifest
+from memseal.format.floor import Floor
+from memseal.store.folder import CHECKPOINTS, PARTS
+from memseal.sync.messages import Shelf, objects_of
+from memseal.vault.batch import Batch
+from memseal.vault.checkpoints import (
+    check_manifest,
+    check_part,
+    checkpoint_file,
+    operations_of,
+    part_file,
+    read_manifest,
+    read_part,
+)
+from memseal.vault.gleaning import glean, log_values
+from memseal.vault.keychain import Keyring
+from memseal.vault.opening import Opened, apply_checkpoint
+
+
+def object_file(shelf: Shelf, object_id: bytes) -> str:
+    """Return the name of a manifest's or part's file in the vault's folder."""
+    return part_file(object_id) if shelf == "parts" else checkpoint_file(object_id)
+
+
+def missing_objects(opened: Opened, keyring: Keyring) -> list[tuple[Shelf, bytes]]:
+    """Return which objects of the newest floor's checkpoint are not here, or were seen to be damaged."""
+    floor = keyring.public.floor
+    if floor is None:
+        return []
+    objects = reversed(objects_of(floor.checkpoint, floor.parts))
+    damaged = {finding.where.partition("#")[0] for finding in opened.logbook.findings}
+    return [each for each in objects if (name := object_file(*each)) in damaged or opened.folder.size(name) is None]
+
+
+def check_object(opened: Opened, shelf: Shelf, object_id: bytes, content: bytes) -> None:
+    """Raise `FormatError` unless this is the manifest or part that the newest floor names."""
+    floor = opened.keychain.keyring.public.floor
+    if floor is None or (shelf == "checkpoints" and object_id != floor.checkpoint):
+        raise FormatError("checkpoint_mismatch", "the remote gave a checkpoint that no floor names")
+    if shelf == "checkpoints":
+        check_manifest(content, opened.keychain, floor)
+        return
+    manifest = read_manifest(opened.folder, opened.keychain, floor)
+    for entry in manifest.parts:
+        if entry.id == object_id:
+            check_part(content, opened.device.vault_id, entry)
+
+
+def adopt_floor(opened: Opened) -> None:
+    """Apply the newest floor's checkpoint, where it is here and was not applied, and cut the logs at its rows."""
+    floor = opened.keychain.keyring.public.floor
+    manifest = None if floor is None else _complete(opened, floor)
+    if floor is None or manifest is None:
+        return
+    if opened.logbook.floor_applied != floor.checkpoint:
+        opened.logbook.forget_findings({object_file("checkpoints", floor.checkpoint), *map(part_file, floor.parts)})
+        apply_checkpoint(opened.folder, opened.logbook)
+    settle_floor(opened)
+
+
+def settle_floor(opened: Opened) -> None:
+    """Cut the logs at the newest floor, if its checkpoint is applied, and remove what only earlier floors named.
+
+    Each step may be the last: what is left to do is done at the next opening or synchronisation.
+    """
+    floor = opened.keychain.keyring.public.floor
+    manifest = None if floor is None else _complete(opened, floor)
+    if floor is None or manifest is None or opened.logbook.floor_applied != floor.checkpoint:
+        return
+    due = [stream_id for stream_id, row in floor.rows.items() if not opened.logbook.begins_at(stream_id, row)]
+    if due and manifest.made_by != opened.device.signing_public:
+        _save_left_out(opened, manifest, due)
+    for stream_id in due:
+        opened.logbook.cut_at(stream_id, floor.rows[stream_id])
+    _sweep(opened, floor)
+
+
+def _complete(opened: Opened, floor: Floor) -> Manifest | None:
+    """Return the floor's manifest, if it and all parts are here."""
+    try:
+        manifest = read_manifest(opened.folder, opened.keychain, floor)
+    except FormatError:
+        return None  # it was noted when the vault was opened, or the session asks for it
+    whole = all(opened.folder.size(part_file(entry.id)) == entry.length for entry in manifest.parts)
+    return manifest if whole else None
+
+
+def _save_left_out(opened: Opened, manifest: Manifest, due: list[bytes]) -> None:
+    """Write again what has an effect here, is about to be dropped, and is not in another device's checkpoint."""
+    held = set(_ids(opened, manifest))
+    batches = list[Batch]()
+    logbook = opened.logbook
+    floor = opened.keychain.keyring.public.floor
+    for stream_id in due:
+        if floor is None or stream_id not in logbook.logs:
+            continue
+        for record in logbook.records_to_drop(stream_id, floor.rows[stream_id]):
+            values = [value for value in log_values(record.content) if value.get("id") not in held]
+            gleaned = glean(logbook.view, values, record.content.columns, 1 << 53)
+            if gleaned.values:
+                pinned = logbook.view.pinned
+                columns = gleaned.columns("" if pinned is None else pinned[0])
+                batches.append(Batch(columns=columns, values=gleaned.values))
+    if batches:
+        logbook.write(batches, secrets.token_bytes(4))
+
+
+def _ids(opened: Opened, manifest: Manifest) -> Iterator[bytes]:
+    for entry in manifest.parts:
+        for record in read_part(opened.folder, opened.device.vault_id, entry, []):
+            yield from (value["id"] for value in operations_of(record) if "id" in value)
+
+
+def _sweep(opened: Opened, floor: Floor) -> None:
+    """Remove manifests and parts that the newest floor does not name: only this process makes any here."""
+    named = {CHECKPOINTS: {floor.checkpoint.hex()}, PARTS: {part_id.hex() for part_id in floor.parts}}
+    for folder, keep in named.items():
+        for stem in opened.folder.stems(folder):
+            if stem not in keep:
+                opened.folder.remove(f"{folder}/{stem}.mseal")

@@ -3,14 +3,13 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memseal.format.derivation import kit_request_key
 from memseal.format.kit import parse_kit
-from memseal.format.primitives import public_signing_key
 from memseal.vault import passphrases
-from memseal.vault.joining import _join
+from memseal.vault.joining import join_with
+from memseal.vault.proving import KitOpener
 from memseal.vault.syncing import SyncReport
 from memseal.vault.vault import Vault
-from tests.sync.memory_remote import ADDRESS, MemoryRemote, MemoryTransport
+from tests.sync.memory_remote import ADDRESS, MemoryRemote
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
@@ -72,8 +71,7 @@ def first_device(path: Path) -> Device:
 def joined_device(path: Path, remote: MemoryRemote, kit_text: str, passphrase: str = PASSPHRASE) -> Device:
     """Join from a new device."""
     path.mkdir(exist_ok=True)
-    disk, kit = CrashDisk(path.parent), parse_kit(kit_text)
-    key = public_signing_key(kit_request_key(kit.secret, kit.vault_id, kit.generation))
-    transport = MemoryTransport(remote, kit.vault_id, key)
-    _join(path, disk, kit, stretch_of(passphrase), transport, path.name)
+    disk, stretch = CrashDisk(path.parent), stretch_of(passphrase)
+    with remote.connected():
+        join_with(path, disk, KitOpener(parse_kit(kit_text), stretch), stretch, ADDRESS, path.name)
     return Device(path, disk, passphrase)

@@ -10,11 +10,12 @@ import pytest
 from memseal.errors import FormatError, RemoteUnreachable
 from memseal.format.acceptance import accept, is_join
 from memseal.format.content import chain_next, chain_start
+from memseal.format.floor import Floor, Row
 from memseal.format.keyring import DeviceEntry, KeyringVersion, decode_version
 from memseal.format.keys import SigningKey
 from memseal.format.log import End
-from memseal.format.preamble import PREAMBLE_SIZE, Kind, decode_preamble, stream_id_of
-from memseal.format.primitives import public_signing_key
+from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamble, stream_id_of
+from memseal.format.primitives import public_signing_key, sha256
 from memseal.format.records import places
 from memseal.format.segment import FIRST, decode_segment
 from memseal.sync.messages import (
@@ -24,16 +25,20 @@ from memseal.sync.messages import (
     GetHeads,
     GetKeyring,
     GetLog,
+    GetObject,
     Heads,
     PutKeyring,
+    PutObject,
     PutSegment,
     Refused,
     RemoteLog,
     Request,
+    Shelf,
     Stored,
+    objects_of,
 )
 from memseal.transport import Transport
-from memseal.vault import joining, passphrases, syncing
+from memseal.vault import syncing
 
 ADDRESS = "memory:"
 ANSWER_LIMIT = 8 << 20  # sync-protocol §2: what a remote gives at once, whatever was asked for
@@ -48,13 +53,28 @@ class Break(Enum):
 
 @dataclass
 class StoredLog:
-    """A log as a remote has it: its segments' pieces, and where it ends."""
+    """A log as a remote has it: its segments' pieces from number `first` on, where they start, and where it ends."""
 
     pieces: list[bytes] = field(default_factory=list[bytes])
     end: End = FIRST
+    first: int = 0
+    start: End = FIRST
+
+    @property
+    def next(self) -> int:
+        return self.first + len(self.pieces)
 
     def content(self) -> bytes:
         return b"".join(self.pieces)
+
+    def cut_at(self, row: Row) -> None:
+        """Forget the segments below a floor's row."""
+        while self.pieces and self.first < row.segment:
+            self.pieces.pop(0)
+            self.first += 1
+        self.start = row.end
+        if not self.pieces:
+            self.first, self.end = row.segment, row.end
 
 
 @dataclass
@@ -63,6 +83,8 @@ class MemoryRemote:
 
     versions: list[KeyringVersion] = field(default_factory=list[KeyringVersion])
     logs: dict[bytes, StoredLog] = field(default_factory=dict[bytes, StoredLog])
+    objects: dict[tuple[Shelf, bytes], bytes] = field(default_factory=dict[tuple[Shelf, bytes], bytes])
+    """Manifests and parts."""
     answer_limit: int = ANSWER_LIMIT
     requests: list[Request] = field(default_factory=list[Request])
     breaks: dict[int, Break] = field(default_factory=dict[int, Break])
@@ -74,15 +96,17 @@ class MemoryRemote:
 
     def copy(self) -> "MemoryRemote":
         """Return another remote with the same objects: a backup."""
-        logs = {stream_id: StoredLog(list(log.pieces), log.end) for stream_id, log in self.logs.items()}
-        return MemoryRemote(list(self.versions), logs, self.answer_limit)
+        logs = {
+            stream_id: StoredLog(list(log.pieces), log.end, log.first, log.start)
+            for stream_id, log in self.logs.items()
+        }
+        return MemoryRemote(list(self.versions), logs, dict(self.objects), self.answer_limit)
 
     @contextmanager
     def connected(self) -> Generator[None]:
         """Let vaults reach this remote under `ADDRESS`."""
         with pytest.MonkeyPatch.context() as patch:
-            for module in (joining, passphrases, syncing):
-                patch.setattr(module, "open_transport", self._open)
+            patch.setattr(syncing, "open_transport", self._open)
             yield
 
     def _open(self, address: str, vault_id: bytes, key: SigningKey) -> Transport:
@@ -122,6 +146,48 @@ class MemoryRemote:
                 return self._log(stream_id, start, min(limit, self.answer_limit))
             case PutSegment():
                 return self._put_segment(request, vault_id, key)
+            case GetObject(shelf, object_id):
+                there = self.objects.get((shelf, object_id))
+                return Refused("not_found", 404, "no such object") if there is None else Content(there)
+            case PutObject(shelf, object_id, content):
+                there = self.objects.setdefault((shelf, object_id), content)
+                return Stored() if there == content else Refused("object_conflict", 409, "other bytes are there")
+
+    # ── floors ──────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _floor(self) -> Floor | None:
+        return self.versions[-1].public.floor
+
+    def _has_checkpoint(self, floor: Floor) -> bool:
+        return all(each in self.objects for each in objects_of(floor.checkpoint, floor.parts))
+
+    def _floor_refusal(self, floor: Floor) -> Refused | None:
+        """Return what sync-protocol §4 says of a new floor, or None."""
+        manifest = self.objects.get(("checkpoints", floor.checkpoint))
+        if manifest is None or sha256(manifest) != floor.digest or not self._has_checkpoint(floor):
+            return Refused("floor_unmet", 409, "the checkpoint is not here")
+        for stream_id, row in floor.rows.items():
+            log = self.logs.get(stream_id, StoredLog())
+            if (log.next, log.end) != (row.segment, row.end) and row != self._row(stream_id):
+                return Refused("floor_unmet", 409, "a row is not where a log's segment ends")
+        return None
+
+    def _row(self, stream_id: bytes) -> Row | None:
+        return None if self._floor is None else self._floor.rows.get(stream_id)
+
+    def _sweep(self) -> None:
+        """Delete what the newest floor makes needless."""
+        floor = self._floor
+        if floor is None:
+            return
+        for stream_id, row in floor.rows.items():
+            self.logs.setdefault(stream_id, StoredLog()).cut_at(row)
+        kept = set(objects_of(floor.checkpoint, floor.parts))
+        for earlier in (version.public.floor for version in self.versions[:-1]):
+            for each in () if earlier is None else objects_of(earlier.checkpoint, earlier.parts):
+                if each not in kept:
+                    self.objects.pop(each, None)
 
     def _refusal(self, request: Request, key: bytes) -> Refused | None:
         """Return what sync-protocol §3 says of a key, or None where it may do this."""
@@ -132,16 +198,17 @@ class MemoryRemote:
             return Refused("key_ended", 401, "ended")
         if key == public.epoch_key:
             joins = isinstance(request, PutKeyring) and is_join(public, decode_version(request.content).public)
-            reads = isinstance(request, GetHeads | GetKeyring | GetLog)
+            reads = isinstance(request, GetHeads | GetKeyring | GetLog | GetObject)
             return None if joins or reads else Refused("key_forbidden", 403, "not with the epoch key")
-        if key == public.kit.request:
+        if key in {opener.request for opener in (public.kit, public.recovery) if opener is not None}:
             return None if isinstance(request, GetKeyring) else Refused("key_forbidden", 403, "only the keyring")
         return Refused("key_unknown", 401, "unknown")
 
     def _heads(self) -> Heads:
         newest = self.versions[-1]
-        logs = {stream_id: RemoteLog(log.end, len(log.pieces)) for stream_id, log in self.logs.items()}
-        return Heads((newest.public.version, newest.digest), logs)
+        logs = {stream_id: RemoteLog(log.end, log.next) for stream_id, log in self.logs.items()}
+        floor_whole = self._floor is None or self._has_checkpoint(self._floor)
+        return Heads((newest.public.version, newest.digest), logs, floor_whole=floor_whole)
 
     def _keyring(self, version: int | None, public: bool) -> Answer:
         number = len(self.versions) if version is None else version
@@ -164,13 +231,22 @@ class MemoryRemote:
             return Refused(error.code, 422, str(error))
         if version.boxes is None and not request.refill:
             return Refused("keyring_malformed", 422, "stripped")
+        floor = version.public.floor
+        if floor is not None and self.versions and floor != self._floor and not request.refill:
+            refusal = self._floor_refusal(floor)
+            if refusal is not None:
+                return refusal
         self.versions.append(version)
+        self._sweep()
         return Stored()
 
     def _log(self, stream_id: bytes, start: int, limit: int) -> Answer:
         if stream_id not in self.logs:
             return Refused("not_found", 404, "no such log")
-        content = self.logs[stream_id].content()
+        log = self.logs[stream_id]
+        content, start = log.content(), start - log.start.length
+        if start < 0:
+            return Refused("below_floor", 410, "the checkpoint holds it")
         if start > len(content):
             return Refused("log_range", 416, "beyond the end")
         return Content(content[start : start + limit])
@@ -178,12 +254,17 @@ class MemoryRemote:
     def _put_segment(self, request: PutSegment, vault_id: bytes, key: bytes) -> Answer:
         log = self.logs.get(request.stream_id, StoredLog())
         segment = decode_segment(request.content)
-        if request.number < len(log.pieces):
-            same = log.pieces[request.number] == segment.piece
+        if request.number < log.first:
+            return Refused("below_floor", 410, "below the floor")
+        if request.number < log.next:
+            same = log.pieces[request.number - log.first] == segment.piece
             return Stored() if same else Refused("segment_conflict", 409, "other bytes are there")
-        if request.number != len(log.pieces) or segment.start != log.end:
+        if request.number != log.next or segment.start != log.end:
             return Refused("segment_order", 409, "does not continue the log")
+        row = self._row(request.stream_id)
         opening = log.pieces[0] if log.pieces else segment.piece
+        if row is not None:
+            opening = Preamble(Kind.LOG, row.epoch, vault_id, request.stream_id, row.nonce).to_bytes()
         end = _end_of(segment.start, segment.piece)
         refusal = self._stream_refusal(opening[:PREAMBLE_SIZE], request, vault_id, key, end)
         if refusal is not None:

@@ -33,7 +33,7 @@ class Past:
 
 
 def derived_id(origin: str, content: str) -> bytes:
-    """Return the id of an imported memory: the same on every device, so that it is not doubled, and erased once for all.
+    """Return the id of an imported memory: the same on every device, so that it is not doubled, and erased for good.
 
     Another text of the same origin is another memory: neither replaces the other.
     """
@@ -87,7 +87,7 @@ def _new(
 
 
 def _is_known(state: VaultState, memory_id: bytes) -> bool:
-    return state.number_of(memory_id) is not None
+    return memory_id in state.erasures.ids or state.number_of(memory_id) is not None
 
 
 def _more_tags(state: VaultState, memory_id: bytes, what: Draft, now: int) -> list[Tagging]:

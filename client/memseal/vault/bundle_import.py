@@ -11,7 +11,9 @@ from memseal.index.state import VaultState
 from memseal.index.view import View
 from memseal.memory.memory import ID_SIZE
 from memseal.memory.operations import (
+    Dismiss,
     Embed,
+    Erase,
     Remember,
     Retraction,
     Setting,
@@ -21,7 +23,7 @@ from memseal.memory.operations import (
 )
 from memseal.vault.batch import Batch
 from memseal.vault.bundles import Bundle, Progress, dump, in_records, with_rows
-from memseal.vault.opening import Opened
+from memseal.vault.opening import Opened, drop_stale_cache
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ def import_bundle(
             if missing:
                 before = opened.logbook.view.state.count("1")
                 write([_batch(opened, bundle, missing)])
+                if any(isinstance(entry.operation, Erase) for entry in missing):
+                    drop_stale_cache(opened)
                 memories += opened.logbook.view.state.count("1") - before
         operations += len(missing)
         done += len(some)
@@ -69,24 +73,30 @@ def _missing(opened: Opened, bundle: Bundle, entries: Sequence[Entry]) -> Iterat
 
 
 def _is_missing(view: View, entry: Entry, same_vault: bool) -> bool:
-    state = view.state
+    state, erased = view.state, view.state.erasures.ids
     match entry.operation:
         case Remember(memory_id):
-            return not _has(state, "memories WHERE id = ?", memory_id)
-        case Retraction(operation_id):
-            return not _has(state, "retractions WHERE id = ?", operation_id)
+            return memory_id not in erased and not _has(state, "memories WHERE id = ?", memory_id)
+        case Retraction(operation_id, target):
+            return target not in erased and not _has(state, "retractions WHERE id = ?", operation_id)
         case Embed(_, target):
-            return _is_newer(state, entry, same_vault, "vector FROM memories WHERE id = ?", target)
+            return target not in erased and _is_newer(
+                state, entry, same_vault, "vector FROM memories WHERE id = ?", target
+            )
         case Setting(_, name):
             return _is_newer(state, entry, same_vault, "stamp FROM settings WHERE name = ?", name)
         case Tagging(operation_id, target, _, added, removed):
-            return any(
-                not _has(state, "tags WHERE (target, tag, added_by) = (?, ?, ?)", target, tag, operation_id)
-                for tag in added
-            ) or any(
-                not _has(state, "tags_removed WHERE (target, tag, added_by) = (?, ?, ?)", target, tag, added_by)
-                for tag, added_by in removed
+            here = "WHERE (target, tag, added_by) = (?, ?, ?)"
+            return target not in erased and not (
+                all(_has(state, f"tags {here}", target, tag, operation_id) for tag in added)
+                and all(_has(state, f"tags_removed {here}", target, tag, added_by) for tag, added_by in removed)
             )
+        case Erase(operation_id):
+            return not _has(state, "erasures WHERE id = ?", operation_id)
+        case Dismiss(_, stream, records):
+            # Elsewhere there is no such log.
+            here = "dismissed WHERE (stream, record) = (?, ?)"
+            return same_vault and not all(_has(state, here, stream, record) for record in records)
         case _:
             return False
 

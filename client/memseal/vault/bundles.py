@@ -1,7 +1,7 @@
 """Bundles: a full copy of the state in one file, behind a passphrase of its own (vault-format §8d)."""
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -10,9 +10,9 @@ from typing import Any, BinaryIO, Self
 
 from memseal.errors import DiskError, Finding, FormatError, MemoryUnknown
 from memseal.format.bundle import Beginning, begin_bundle, open_beginning
-from memseal.format.content import Column, Content
+from memseal.format.content import Column
 from memseal.format.device_file import Stretch
-from memseal.format.fields import U53, Fields
+from memseal.format.fields import U53
 from memseal.format.keys import RecordKey
 from memseal.format.part import read_run, seal_run
 from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE, Kind, decode_preamble
@@ -20,8 +20,9 @@ from memseal.format.primitives import check_passphrase
 from memseal.index.dump import Dump, Entry
 from memseal.index.view import EMBEDDING, View
 from memseal.memory.memory import Memory, parse_id, to_microseconds
-from memseal.memory.operations import Embed, Operation, Remember, Stamp, Tagging, decode_operation, encode_operation
+from memseal.memory.operations import Embed, Erase, Operation, Remember, Tagging, encode_operation
 from memseal.store.disk import Disk, OsDisk
+from memseal.vault.checkpoints import apply_record
 from memseal.vault.opening import Opened, stretcher
 from memseal.vault.searching import Hit, counted, listed, search
 
@@ -106,6 +107,8 @@ def _weight(entry: Entry) -> int:
             return size + 2 * len(draft.content) + sum(8 + 2 * len(tag) for tag in draft.tags)
         case Tagging(add=added, remove=removed):
             return size + sum(8 + 2 * len(tag) for tag in added) + sum(32 + 2 * len(tag) for tag, _ in removed)
+        case Erase(_, targets):
+            return size + 18 * len(targets)
         case _:
             return size
 
@@ -247,29 +250,9 @@ def read_bundle(content: memoryview, stretch: Stretch) -> Bundle:
 
 def _read(view: View, beginning: Beginning, content: memoryview) -> tuple[View, list[Finding]]:
     findings = list[Finding]()
-    for number, read in enumerate(read_run(_NAME, beginning.key, content, beginning.start)):
-        findings += [read] if isinstance(read, Finding) else apply_stamped(view, read, f"{_NAME} record {number + 1}")
+    for number, record in enumerate(read_run(_NAME, beginning.key, content, beginning.start), start=1):
+        if isinstance(record, Finding):
+            findings.append(record)
+        else:
+            apply_record(view, record, U53, f"{_NAME} record {number}", findings)
     return view, findings
-
-
-def apply_stamped(view: View, content: Content, where: str) -> list[Finding]:
-    """Apply a record of which every operation has its stamp; returns what could not be applied."""
-    findings, operations = list[Finding](), list[tuple[Operation, Stamp]]()
-    try:
-        values: Sequence[Any] = Fields(content.meta, "operation_invalid", "meta").array("operations")
-    except FormatError as error:
-        return [Finding(error.code, where, str(error))]
-    for position, value in enumerate(values):
-        try:
-            operations.append(_decode(value, position))
-        except FormatError as error:
-            findings.append(Finding(error.code, f"{where}.{position}", str(error)))
-    return findings + view.apply_decoded(operations, content.columns, where)
-
-
-def _decode(value: Any, position: int) -> tuple[Operation, Stamp]:
-    decoded = decode_operation(value, U53 + 1, position)
-    stamp: Mapping[str, Any] = value
-    if stamp.get("stamp") is None:
-        raise FormatError("checkpoint_invalid", "an operation without a stamp")
-    return decoded

@@ -17,7 +17,7 @@ from memseal.vault.checkpoints import check_part, checkpoint_file, part_file, re
 from memseal.vault.covering import coverage, epochs_needed, held_back
 from memseal.vault.floors import newest_rows
 from memseal.vault.gleaning import Gleaned
-from memseal.vault.opening import Opened, save_marks
+from memseal.vault.opening import Opened, save_marks, strip_older
 from memseal.vault.parts import from_logs, from_part, seal_parts
 from memseal.vault.rekeying import renew
 from memseal.vault.settling import object_file, settle_floor
@@ -71,6 +71,7 @@ def compact(opened: Opened, remote: str | None, *, thorough: bool) -> Compaction
         return None
     opened.logbook.floor_applied = made[-1].floor.checkpoint  # it holds what is open here
     settle_floor(opened)
+    strip_older(opened)
     left = held_back(opened.logbook, made[-1].floor.rows)
     if not left:
         opened.logbook.view.state.erasures.note_covered()

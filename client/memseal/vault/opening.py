@@ -8,10 +8,11 @@ from memseal.format.device_file import Stretch
 from memseal.format.keys import StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
-from memseal.store.folder import DEVICE, VaultFolder
+from memseal.store.folder import DEVICE, LOGS, VaultFolder
 from memseal.vault.cache import drop_erased, load_cache, save_cache
 from memseal.vault.checkpoints import load_checkpoint
 from memseal.vault.device import Device, Marks, open_device, read_device_file
+from memseal.vault.floors import newest_rows
 from memseal.vault.keychain import Keychain, Keyring, load_keyring, strip, version_file
 from memseal.vault.log_files import log_file
 from memseal.vault.logbook import Logbook
@@ -143,7 +144,9 @@ def _note_old_keys(opened: Opened) -> None:
 def _note_rollback(opened: Opened) -> None:
     """Notice logs that are shorter than this device has seen them, or missing; never write to such a log again."""
     for stream_id, mark in opened.device.marks.logs.items():
-        log = opened.logbook.logs.get(stream_id)
+        log, row = opened.logbook.logs.get(stream_id), newest_rows(opened.keychain.keyring).get(stream_id)
+        if row is not None and row.end.length >= mark.length:
+            continue  # the checkpoint holds all that was seen of it
         if log is None or max(log.end.length, log.stored) < mark.length:
             detail = "shorter than this device has seen it: synchronise to get the rest back, or restore the file"
             opened.findings.append(Finding("local_rollback", log_file(stream_id), detail))
@@ -180,9 +183,14 @@ def strip_older(opened: Opened) -> None:
     chain, versions = opened.keychain, opened.keychain.keyring.versions[:-1]
     kept = chain.still_needed(opened.logbook.epochs_in_use())
     stripped = min(kept, default=len(versions) + 1) - 1
-    for version in versions:
-        if version.boxes is not None and version.public.version not in kept:
-            strip(opened.folder, version)
+    needless = [each for each in versions if each.boxes is not None and each.public.version not in kept]
+    if needless:
+        # First, or a log that was removed could come back when nothing opens it any more.
+        opened.folder.settle(LOGS)
+    for version in needless:
+        strip(opened.folder, version)
+    former = {number: keys for number, keys in chain.former.items() if number in kept}
+    opened.keychain = opened.logbook.keychain = replace(chain, former=former)
     # The mark comes last: what is stripped by then and whole later was put back.
     if opened.device.marks.stripped != stripped:
         opened.device = opened.device.with_marks(replace(opened.device.marks, stripped=stripped))

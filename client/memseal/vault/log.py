@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from memseal.errors import FormatError
 from memseal.format.base import Base
 from memseal.format.content import chain_next
-from memseal.format.log import End, Reading, start_of
+from memseal.format.log import End, Opened, Reading, start_of
 from memseal.format.records import decode_header
 from memseal.memory.operations import Head
 from memseal.vault.keychain import Stream
@@ -67,16 +67,20 @@ class Settled:
     unfinished: bool
 
 
+def up_to(record: Opened, start: End, content: memoryview) -> End:
+    """Return where a log stands after a record of these bytes, which follow `start`."""
+    place = record.place
+    chain = chain_next(record.content.chain, content[place.offset : place.end])
+    return End(start.length + place.end, place.index + 1, chain)
+
+
 def up_to_damage(start: End, settled: Settled, content: memoryview) -> Settled:
     """Leave out what cannot be read at the end of a remote's bytes, which follow `start`.
 
     It may be the remote's doing: kept, it would stand where the true records belong, and be handed on to other remotes.
     """
-    last = start
-    if settled.reading.trusted:
-        record = settled.reading.trusted[-1]
-        place, chain = record.place, chain_next(record.content.chain, content[record.place.offset : record.place.end])
-        last = End(start.length + place.end, place.index + 1, chain)
+    trusted = settled.reading.trusted
+    last = up_to(trusted[-1], start, content) if trusted else start
     return settled if settled.end.length <= last.length else replace(settled, end=last, stored=last.length)
 
 

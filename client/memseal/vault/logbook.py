@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from memseal.errors import Finding, FormatError
-from memseal.format.content import chain_next
 from memseal.format.floor import Row
 from memseal.format.keys import SigningKey
 from memseal.format.log import End, LogReader, LogWriter, Opened, Reading
@@ -16,10 +15,11 @@ from memseal.store.folder import VaultFolder
 from memseal.vault.batch import Batch, Composed, compose, restamped
 from memseal.vault.floors import base_of, check_base, newest_rows, preamble_of
 from memseal.vault.keychain import Keychain
-from memseal.vault.log import Log, Settled, end_of_whole_records, is_fork, up_to_damage
+from memseal.vault.log import Log, Settled, end_of_whole_records, is_fork, up_to, up_to_damage
 from memseal.vault.log_files import LogFiles, log_file
 
-_WINDOW = 16 << 20  # bytes of a log that are opened at a time where it is gone through again
+# Bytes of a log that are held and opened at a time: enough that its fixed costs vanish.
+_PIECE = 32 << 20
 
 
 class Logbook:
@@ -60,13 +60,48 @@ class Logbook:
         log = self.logs.get(stream_id) or self._open_log(stream_id)
         if log is None:
             return
+        limited = log.stream.owner.id != self._device or self._is_rewritten(log)
+        self._take_pieces(log, limited, verified)
         rest = memoryview(self.files.read(stream_id, log.end.length))
-        if log.stream.owner.id != self._device or self._is_rewritten(log):
+        if limited:
             rest = self._counting(log, rest)
         # Of this device's own ended streams all counts until it is written again: a key change may have been cut short.
         acknowledged = 0 if verified is None else verified.records
         reading = self._read(log, rest, verified)
         self._commit(log, self._settle(log, reading, acknowledged if self.is_own(log) else None))
+
+    def _take_pieces(self, log: Log, limited: bool, verified: End | None) -> None:
+        """Apply a long log piece by piece, but for the last: of what is applied nothing is held any more."""
+        stream_id, window = log.stream.stream_id, _PIECE
+        until = self.files.length(stream_id)
+        if limited and log.stream.limit is not None:
+            until = min(until, log.stream.limit.length)
+        while until - log.end.length > window:
+            content = memoryview(self.files.read(stream_id, log.end.length, log.end.length + window))
+            reading = self._reader(log).read(content, log.end, verified)
+            # One write, or damage, that is larger than a piece needs a larger one.
+            window = _PIECE if self._take_piece(log, reading, content) else 2 * window
+
+    def _take_piece(self, log: Log, reading: Reading, content: memoryview) -> bool:
+        """Apply the whole writes that end in a piece of a log; False where none does.
+
+        What is wrong after them may only seem so, because the piece ends there: it is looked at again with the next.
+        """
+        whole = list(reading.trusted)
+        while whole and whole[-1].content.more:
+            whole.pop()
+        if not whole:
+            return False
+        end = up_to(whole[-1], log.end, content)
+        findings = [finding for finding in reading.findings if _is_before(finding, log.name, end.records)]
+        for finding in findings:
+            self.note(finding)
+        for record in whole:
+            self._apply(log, record, lenient=bool(findings))
+        log.end, log.stored = end, end.length
+        if findings:
+            log.sound = log.sound or reading.sound
+        return True
 
     def _open_log(self, stream_id: bytes) -> Log | None:
         """Look at how a log's file begins; None, and a finding, where it cannot be read."""
@@ -374,15 +409,13 @@ class Logbook:
         `first` is at or after where the file begins; records before it are passed over.
         """
         log = self.logs[stream_id]
-        at, window = log.start, _WINDOW
+        at, window = log.start, _PIECE
         while at.records < last:
             content = memoryview(self.files.read(stream_id, at.length, at.length + window))
             trusted = self._reader(log).read(content, at).trusted
             yield from (record for record in trusted if first <= record.place.index < last)
             if trusted:
-                place = trusted[-1].place
-                chain = chain_next(trusted[-1].content.chain, content[place.offset : place.end])
-                at, window = End(at.length + place.end, place.index + 1, chain), _WINDOW
+                at, window = up_to(trusted[-1], at, content), _PIECE
             elif len(content) < window:
                 return
             else:

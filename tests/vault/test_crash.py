@@ -16,7 +16,7 @@ import pytest
 from memseal.errors import DiskError, DiskFull, PassphraseWrong
 from memseal.memory.memory import State
 from memseal.store.folder import VaultFolder
-from memseal.vault import opening, passphrases, writing
+from memseal.vault import opening, passphrases, rekeying, writing
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, Crash, CrashDisk, Fate, LazyDisk, Mishap
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of
@@ -52,6 +52,11 @@ def _change(vault: Vault) -> None:
         passphrases.change(opened, stretch_of(PASSPHRASE), stretch_of(NEW_PASSPHRASE), NEW_PASSPHRASE, None)
 
 
+def _new_kit(vault: Vault) -> None:
+    with vault._writing() as opened:
+        rekeying.new_kit(opened, stretch_of(PASSPHRASE), None)
+
+
 STORIES = {
     "remember": Story(lambda vault: vault.remember("a", source="test"), {**FIRST, "a": State.ACTIVE}),
     "remember_many": Story(_many, {**FIRST, **MANY}),
@@ -65,6 +70,18 @@ STORIES = {
     ),
     "close": Story(lambda vault: vault.close(), FIRST),
     "change_passphrase": Story(_change, FIRST),
+    "new_kit": Story(_new_kit, FIRST),
+    "new_recovery_code": Story(lambda vault: vault.new_recovery_code(), FIRST),
+    "rekey": Story(lambda vault: vault.rekey(), FIRST),
+    "compact": Story(lambda vault: vault.compact(), FIRST),
+    "compact again": Story(
+        lambda vault: (vault.compact(), vault.remember("a", source="test"), vault.compact()),
+        {**FIRST, "a": State.ACTIVE},
+    ),
+    "erase": Story(
+        lambda vault: vault.erase(_id_of(vault, "it began")),
+        {"it went on": State.ACTIVE, "it was wrong": State.RETRACTED},
+    ),
 }
 
 

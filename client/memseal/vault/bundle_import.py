@@ -36,23 +36,25 @@ class BundleReport:
 
 
 def import_bundle(
-    writing: Callable[[], AbstractContextManager[Opened]],
+    reach: Callable[[], AbstractContextManager[Opened]],
     write: Callable[[Sequence[Batch]], None],
     bundle: Bundle,
     progress: Progress | None = None,
 ) -> BundleReport:
-    """Write what is missing, step by step, each step durable: broken off and begun again, nothing comes twice."""
+    """Write what is missing, step by step, each step durable: broken off and begun again, nothing comes twice.
+
+    With a `write` that does nothing, it says what would come.
+    """
     entries, memories, operations, done = dump(bundle.view), 0, 0, 0
     total = entries.count()
     for some in in_records(chain(entries.settings(), entries.others())):
-        with writing() as opened:
+        with reach() as opened:
             missing = list(_missing(opened, bundle, some))
             if missing:
-                before = opened.logbook.view.state.count("1")
                 write([_batch(opened, bundle, missing)])
                 if any(isinstance(entry.operation, Erase) for entry in missing):
                     drop_stale_cache(opened)
-                memories += opened.logbook.view.state.count("1") - before
+        memories += sum(isinstance(entry.operation, Remember) for entry in missing)
         operations += len(missing)
         done += len(some)
         if progress is not None:

@@ -1,6 +1,5 @@
 """The sealed cache of the open view: valid for one keyring, and logs that begin with the same bytes."""
 
-import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -53,9 +52,14 @@ def load_cache(folder: VaultFolder, device: Device, keychain: Keychain) -> tuple
     return logbook, sum(log.end.length for log in covered)
 
 
-def save_cache(folder: VaultFolder, device: Device, logbook: Logbook) -> None:
-    """Seal the view, and what it is valid for."""
-    nonce = secrets.token_bytes(12)
+def cache_nonce(folder: VaultFolder) -> bytes | None:
+    """Return the nonce in the cache's preamble, or None where no cache is."""
+    preamble = folder.read(VIEW, 0, PREAMBLE_SIZE)
+    return None if preamble is None else preamble[-16:-4]
+
+
+def save_cache(folder: VaultFolder, device: Device, logbook: Logbook, nonce: bytes) -> None:
+    """Seal the view, and what it is valid for, under a fresh nonce of 12 bytes."""
     preamble = Preamble(Kind.CACHE, 0, device.vault_id, device.device_id, nonce).to_bytes()
     key = cache_key(device.keys.local, device.vault_id, device.device_id, nonce)
     bound = {

@@ -81,11 +81,16 @@ def read_part(folder: VaultFolder, vault_id: bytes, entry: PartEntry, findings: 
         findings.append(Finding(error.code, name, str(error)))
         if error.code != "checkpoint_mismatch":
             return
+    wrong, opened = len(findings), 0
     for record in read_run(name, entry.key, memoryview(content)):
         if isinstance(record, Finding):
             findings.append(record)
         else:
+            opened += 1
             yield record
+    if opened != entry.records and len(findings) == wrong:
+        detail = "a part of the vault's checkpoint has another number of records than its manifest says"
+        findings.append(Finding("checkpoint_mismatch", name, detail))
 
 
 def check_part(content: bytes, vault_id: bytes, entry: PartEntry) -> None:

@@ -48,6 +48,10 @@ class Marks:
     """The digest of the keyring version that this device made last: noted before it is stored anywhere."""
     stripped: int = 0
     """The keyring version up to which the sealed parts are gone from here: one that is there again was put back."""
+    settled: bytes = b""
+    """The checkpoint at whose floor all logs were cut: a file from before it that is there again was put back."""
+    caches: tuple[bytes, ...] = ()
+    """How the preamble's nonce of the cache may be: of the one that was sealed last, or was about to be replaced."""
     replaces: bytes = b""
     """The device whose place in this folder this one took, by recovery code: it is ended with the next passphrase."""
 
@@ -65,11 +69,13 @@ class Marks:
             "making": self.making,
             "stripped": self.stripped,
             "replaces": self.replaces,
+            "settled": self.settled,
+            "caches": list(self.caches),
         }
 
 
 # Marks that were written before there were these lack them.
-_SINCE: Mapping[str, Any] = {"making": bytes(32), "stripped": 0, "replaces": b""}
+_SINCE: Mapping[str, Any] = {"making": bytes(32), "stripped": 0, "replaces": b"", "settled": b"", "caches": []}
 
 
 def decode_marks(value: Any) -> Marks:
@@ -87,6 +93,8 @@ def decode_marks(value: Any) -> Marks:
         making=fields.size("making", 32),
         stripped=fields.count("stripped"),
         replaces=fields.octets("replaces"),
+        settled=fields.octets("settled"),
+        caches=tuple(bytes(nonce) for nonce in fields.array("caches")),
     )
 
 

@@ -9,7 +9,7 @@ from memseal.format.keys import StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
 from memseal.store.folder import DEVICE, LOGS, VaultFolder
-from memseal.vault.cache import drop_erased, load_cache, save_cache
+from memseal.vault.cache import VIEW, cache_nonce, drop_erased, load_cache, save_cache
 from memseal.vault.checkpoints import load_checkpoint
 from memseal.vault.device import Device, Marks, open_device, read_device_file
 from memseal.vault.floors import newest_rows
@@ -80,6 +80,7 @@ def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened
     opened.uncached = sum(log.end.length for log in logbook.logs.values()) - covered
     _note_rollback(opened)
     _note_old_keys(opened)
+    _note_old_cache(opened)
     return opened
 
 
@@ -139,6 +140,13 @@ def _note_old_keys(opened: Opened) -> None:
     if marks.keyring and any(own in (key for key, _ in version.signatures) for version in unknown):
         detail = "older than the keyring: it was put back, and nothing is lost by it"
         opened.findings.append(Finding("local_rollback", DEVICE, detail))
+
+
+def _note_old_cache(opened: Opened) -> None:
+    """Notice a cache that was put back; it was passed over, unless it still says what the logs say."""
+    marks, nonce = opened.device.marks, cache_nonce(opened.folder)
+    if nonce is not None and marks.caches and nonce not in marks.caches:
+        opened.findings.append(Finding("local_rollback", VIEW, "an older state was put back: it costs only time"))
 
 
 def _note_rollback(opened: Opened) -> None:
@@ -214,8 +222,18 @@ def save_marks(opened: Opened) -> None:
 def write_cache(opened: Opened) -> None:
     """Seal the view for the next opening, where that will save enough time."""
     if opened.uncached >= _CACHE_WORTH:
-        save_cache(opened.folder, opened.device, opened.logbook)
+        nonce, before = secrets.token_bytes(12), cache_nonce(opened.folder)
+        # Noted first, so that a crash leaves no cache that seems to have been put back.
+        _mark_caches(opened, (nonce,) if before is None else (nonce, before))
+        save_cache(opened.folder, opened.device, opened.logbook, nonce)
+        _mark_caches(opened, (nonce,))
         opened.uncached = 0
+
+
+def _mark_caches(opened: Opened, nonces: tuple[bytes, ...]) -> None:
+    if opened.device.marks.caches != nonces:
+        opened.device = opened.device.with_marks(replace(opened.device.marks, caches=nonces))
+        opened.device.save(opened.folder)
 
 
 def current_marks(opened: Opened) -> Marks:

@@ -2,8 +2,9 @@
 
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 
-from memseal.errors import FormatError
+from memseal.errors import Finding, FormatError
 from memseal.format.checkpoint import Manifest
 from memseal.format.floor import Floor
 from memseal.store.folder import CHECKPOINTS, PARTS
@@ -20,6 +21,7 @@ from memseal.vault.checkpoints import (
 )
 from memseal.vault.gleaning import glean, log_values
 from memseal.vault.keychain import Keyring
+from memseal.vault.log_files import log_file
 from memseal.vault.opening import Opened, apply_checkpoint
 
 
@@ -74,11 +76,20 @@ def settle_floor(opened: Opened) -> None:
     if floor is None or manifest is None or opened.logbook.floor_applied != floor.checkpoint:
         return
     due = [stream_id for stream_id, row in floor.rows.items() if not opened.logbook.begins_at(stream_id, row)]
+    stray = _stray(opened, floor)
+    if opened.device.marks.settled == floor.checkpoint:
+        # All of this was done before.
+        for name in [*map(log_file, due), *stray]:
+            opened.findings.append(Finding("local_rollback", name, "an older state was put back: it is removed again"))
     if due and manifest.made_by != opened.device.signing_public:
         _save_left_out(opened, manifest, due)
     for stream_id in due:
         opened.logbook.cut_at(stream_id, floor.rows[stream_id])
-    _sweep(opened, floor)
+    for name in stray:
+        opened.folder.remove(name)
+    if opened.device.marks.settled != floor.checkpoint:
+        opened.device = opened.device.with_marks(replace(opened.device.marks, settled=floor.checkpoint))
+        opened.device.save(opened.folder)
 
 
 def _complete(opened: Opened, floor: Floor) -> Manifest | None:
@@ -117,10 +128,12 @@ def _ids(opened: Opened, manifest: Manifest) -> Iterator[bytes]:
             yield from (value["id"] for value in operations_of(record) if "id" in value)
 
 
-def _sweep(opened: Opened, floor: Floor) -> None:
-    """Remove manifests and parts that the newest floor does not name: only this process makes any here."""
+def _stray(opened: Opened, floor: Floor) -> list[str]:
+    """Return the files of manifests and parts that the newest floor does not name: only this process makes any here."""
     named = {CHECKPOINTS: {floor.checkpoint.hex()}, PARTS: {part_id.hex() for part_id in floor.parts}}
-    for folder, keep in named.items():
-        for stem in opened.folder.stems(folder):
-            if stem not in keep:
-                opened.folder.remove(f"{folder}/{stem}.mseal")
+    return [
+        f"{folder}/{stem}.mseal"
+        for folder, keep in named.items()
+        for stem in opened.folder.stems(folder)
+        if stem not in keep
+    ]

@@ -525,17 +525,20 @@ class Vault:
         path: str | PathLike[str],
         passphrase: str,
         *,
+        dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> bundle_import.BundleReport:
         """Take in what a bundle has and this vault lacks; what was erased here stays erased.
 
         Broken off, it goes on where it was; done twice, nothing comes twice. What is readable of a damaged bundle is
-        taken, the report names the rest. Raises `BundlePassphrase`, `FormatError` or a `DiskError`.
+        taken, the report names the rest. With `dry_run` nothing is written. Raises `BundlePassphrase`, `FormatError` or
+        a `DiskError`.
         """
-        with self._writing():
+        reach = self._reading if dry_run else self._writing
+        with reach():
             pass  # before the long work of opening the bundle
         with bundles.open_bundle(path, passphrase) as bundle:
-            return bundle_import.import_bundle(self._writing, self._write, bundle, progress)
+            return bundle_import.import_bundle(reach, _nothing if dry_run else self._write, bundle, progress)
 
     # ── keys and devices ────────────────────────────────────────────────────────────────────────────
 
@@ -663,6 +666,10 @@ def _path(path: str | PathLike[str]) -> Path:
         return Path(path).expanduser().absolute()
     except RuntimeError:
         raise VaultMissing("no user has this name: give the path without ~") from None
+
+
+def _nothing(batches: Sequence[Batch]) -> None:
+    """Write nothing."""
 
 
 def _now() -> int:

@@ -15,7 +15,7 @@ from memseal.format.records import HEADER_SIZE, decode_header, open_record, seal
 
 PART_TARGET = 16 << 20
 _ROW = ("stream", "length", "records", "chain", "counter")
-_PART = ("id", "key", "length", "records", "digest")
+_PART = ("id", "key", "length", "records", "chain")
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Covered:
 
 @dataclass(frozen=True)
 class PartEntry:
-    """One part as a manifest names it: id, key, size of its file in bytes, number of records, SHA-256 of the file."""
+    """One part as a manifest names it: id, key, size of its file in bytes, number of records, chain after the last."""
 
     id: bytes
     key: RecordKey
     length: int
     records: int
-    digest: bytes
+    chain: bytes
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def seal_manifest(manifest: Manifest, preamble: bytes, key: RecordKey, owner: Si
         [stream_id, covered.end.length, covered.end.records, covered.end.chain, covered.counter]
         for stream_id, covered in manifest.logs.items()
     ]
-    parts = [[part.id, part.key.reveal(), part.length, part.records, part.digest] for part in manifest.parts]
+    parts = [[part.id, part.key.reveal(), part.length, part.records, part.chain] for part in manifest.parts]
     meta = {"made_by": manifest.made_by, "counter": manifest.counter, "logs": logs, "parts": parts}
     content = Content(chain_start(preamble), False, meta, ())
     return preamble + seal_record(key, preamble, 0, encode_content(content, preamble, 0, owner))
@@ -93,6 +93,7 @@ def seal_manifest(manifest: Manifest, preamble: bytes, key: RecordKey, owner: Si
 def open_manifest(content: bytes, key: RecordKey) -> Manifest:
     """Return what a manifest's file says, its signature checked against `made_by`; raises `FormatError`."""
     preamble, stored = content[:PREAMBLE_SIZE], memoryview(content)
+    _require(len(content) > PREAMBLE_SIZE, "it has no record")
     place = decode_header(stored, PREAMBLE_SIZE, 0)
     body = open_record(key, preamble, 0, stored[place.offset + HEADER_SIZE : place.end])
     record, signed = decode_content(body, preamble, 0)
@@ -127,7 +128,7 @@ def _decode(record: Content) -> Manifest:
             RecordKey(part.size("key", 32)),
             part.count("length", PREAMBLE_SIZE, U53),
             part.count("records", 1),
-            part.size("digest", 32),
+            part.size("chain", 32),
         )
         parts[entry.id] = entry
     return Manifest(fields.size("made_by", 32), fields.count("counter", below=U53), logs, tuple(parts.values()))

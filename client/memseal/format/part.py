@@ -8,7 +8,7 @@ from memseal.errors import Finding, FormatError
 from memseal.format.content import Column, Content, chain_next, chain_start, decode_content, encode_content
 from memseal.format.keys import RecordKey
 from memseal.format.preamble import PREAMBLE_SIZE
-from memseal.format.records import HEADER_SIZE, Gap, Place, open_record, scan, seal_record
+from memseal.format.records import HEADER_SIZE, Gap, Place, open_record, places, scan, seal_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +25,49 @@ def start_of_part(preamble: bytes) -> Start:
     return Start(PREAMBLE_SIZE, 0, chain_start(preamble))
 
 
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """One record of a run as stored, and the chain after it."""
+
+    record: bytes
+    chain: bytes
+
+
 def seal_run(
     key: RecordKey, preamble: bytes, start: Start, contents: Iterable[tuple[dict[str, Any], tuple[Column, ...]]]
-) -> Iterator[bytes]:
+) -> Iterator[Sealed]:
     """Yield the stored records of meta and columns; each says whether more follow, so one is held back."""
     index, chain = start.index, start.chain
     waiting: tuple[dict[str, Any], tuple[Column, ...]] | None = None
     for following in contents:
         if waiting is not None:
-            record = _seal(key, preamble, index, Content(chain, True, *waiting))
-            index, chain = index + 1, chain_next(chain, record)
-            yield record
+            sealed = _seal(key, preamble, index, Content(chain, True, *waiting))
+            index, chain = index + 1, sealed.chain
+            yield sealed
         waiting = following
     yield _seal(key, preamble, index, Content(chain, False, *(waiting or ({"operations": []}, ()))))
 
 
-def _seal(key: RecordKey, preamble: bytes, index: int, content: Content) -> bytes:
-    return seal_record(key, preamble, index, encode_content(content, preamble, index, None))
+def _seal(key: RecordKey, preamble: bytes, index: int, content: Content) -> Sealed:
+    record = seal_record(key, preamble, index, encode_content(content, preamble, index, None))
+    return Sealed(record, chain_next(content.chain, record))
 
 
-def read_run(name: str, key: RecordKey, content: memoryview, start: Start | None = None) -> Iterator[Content | Finding]:
+def chain_of(content: memoryview) -> bytes:
+    """Return the chain after the last record of a container; raises `FormatError` where its framing is damaged."""
+    chain = chain_start(bytes(content[:PREAMBLE_SIZE]))
+    for place in places(content):
+        chain = chain_next(chain, content[place.offset : place.end])
+    return chain
+
+
+def read_run(
+    name: str, key: RecordKey, content: memoryview, start: Start | None = None, chain_after: bytes | None = None
+) -> Iterator[Content | Finding]:
     """Yield what each record of a container says, and what is wrong with it, in order; `name` is for the findings.
 
-    `content` is the whole container, its preamble already checked. What opens is given out whatever surrounds it.
+    `content` is the whole container, its preamble already checked; `chain_after` what its chain must be at the end.
+    What opens is given out whatever surrounds it.
     """
     preamble = bytes(content[:PREAMBLE_SIZE])
     start = start_of_part(preamble) if start is None else start
@@ -69,6 +89,8 @@ def read_run(name: str, key: RecordKey, content: memoryview, start: Start | None
         yield record
     if more:
         yield Finding("record_torn", name, "it ends before its last record")
+    elif chain_after is not None and chain != chain_after:
+        yield Finding("checkpoint_mismatch", name, "it is not the one that was named: sync to get it again")
 
 
 def _open(key: RecordKey, preamble: bytes, place: Place, content: memoryview) -> Content:

@@ -13,7 +13,9 @@ from memseal.format.values import decode_value
 from memseal.index.view import View
 from memseal.memory.memory import ID_SIZE, Draft
 from memseal.memory.operations import (
+    Dismiss,
     Embed,
+    Erase,
     Operation,
     Remember,
     Retraction,
@@ -35,7 +37,8 @@ SELECT n, id, stamp, content, kind, source, author, thread, position, captured_a
        others, vector
 FROM memories WHERE n IN ({marks}) ORDER BY stamp
 """
-# The state keeps of tags who added them and not when: it does not matter. They take the place of their memory.
+# The state keeps of tags, and of records that were given up, what they say and not when: it does not matter. Tags take
+# the place of their memory.
 _TAGS = """
 SELECT coalesce(m.stamp, zeroblob(28)) AS stamp, t.target, t.added_by, t.tag
 FROM tags t LEFT JOIN memories m ON m.id = t.target WHERE t.added_by <> t.target OR m.id IS NULL
@@ -59,8 +62,8 @@ class Entry:
 class Dump:
     """A view's state, to be gone through; the view does not change meanwhile.
 
-    `at` stands for the times of tags and settings, which the state does not keep; `new_id` gives operations that take
-    tags away an id of their own.
+    `at` stands for the times that the state does not keep, `new_id` for the ids: of operations that take tags away or
+    give up records. Neither matters to what they say.
     """
 
     def __init__(self, view: View, at: int, new_id: Callable[[], bytes]) -> None:
@@ -82,7 +85,7 @@ class Dump:
         """Yield all that is not a setting, in the order of stamps."""
         return merge(
             self._memories(), self._embeddings(), self._early(), self._retractions(), self._tags(), self._removed(),
-            key=attrgetter("stamp"),
+            self._erasures(), self._dismissed(), key=attrgetter("stamp"),
         )  # fmt: skip
 
     def _memories(self) -> Iterator[Entry]:
@@ -138,6 +141,19 @@ class Dump:
                 operation_id = self._new_id()
                 part = tuple(removed[start : start + _REMOVALS])
                 yield Entry(Tagging(operation_id, target, self._at, (), part), _stamp_beside(stamp, operation_id))
+
+    def _erasures(self) -> Iterator[Entry]:
+        query = "SELECT id, at, reason, stamp FROM erasures ORDER BY stamp"
+        for operation_id, at, reason, stamp in self._connection.execute(query):
+            targets = tuple(self._view.state.erasures.targets_of(operation_id))
+            yield Entry(Erase(operation_id, targets, at, reason), stamp)
+
+    def _dismissed(self) -> Iterator[Entry]:
+        rows = self._connection.execute("SELECT stream, record FROM dismissed ORDER BY 1, 2")
+        for stream, some in groupby(rows, itemgetter(0)):
+            operation_id = self._new_id()
+            operation = Dismiss(operation_id, stream, tuple(record for _, record in some), self._at)
+            yield Entry(operation, make_stamp(0, 0, operation_id))
 
 
 def _remember(row: tuple[Any, ...], tags: tuple[str, ...]) -> Remember:

@@ -102,6 +102,10 @@ class VaultFolder:
         """Remove a file, if it is there."""
         self._disk.remove(self.path / name)
 
+    def settle(self, folder: str) -> None:
+        """Make it durable which files are in a folder: what was removed does not come back."""
+        self._disk.sync_folder(self.path / folder)
+
     @classmethod
     def create(cls, path: Path, disk: Disk, token: str, files: Callable[["VaultFolder"], None]) -> "VaultFolder":
         """Make a vault's folder: `files` fills it under another name first, so that it is there whole or not at all.

@@ -57,7 +57,8 @@ def pieces(opened: Opened, stretch: Stretch, progress: Progress | None = None) -
     yield beginning.stored
     view = opened.logbook.view
     contents = _contents(view, dump(view), progress or _silent)
-    yield from seal_run(key, beginning.preamble, beginning.start, contents)
+    for sealed in seal_run(key, beginning.preamble, beginning.start, contents):
+        yield sealed.record
 
 
 def dump(view: View) -> Dump:

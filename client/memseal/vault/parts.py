@@ -9,7 +9,6 @@ from memseal.format.content import Column, Content
 from memseal.format.keys import RecordKey
 from memseal.format.part import seal_run, start_of_part
 from memseal.format.preamble import ID_SIZE
-from memseal.format.primitives import sha256
 from memseal.format.records import PLAINTEXT_LIMIT
 from memseal.store.folder import VaultFolder
 from memseal.vault.checkpoints import operations_of, part_file, read_part
@@ -56,10 +55,10 @@ def _seal(
 ) -> PartEntry:
     part_id, key = secrets.token_bytes(ID_SIZE), RecordKey(secrets.token_bytes(32))
     preamble = part_preamble(vault_id, part_id)
-    records = list(seal_run(key, preamble, start_of_part(preamble), contents))
-    content = b"".join((preamble, *records))
-    folder.replace(part_file(part_id), content)
-    return PartEntry(part_id, key, len(content), len(records), sha256(content))
+    sealed = list(seal_run(key, preamble, start_of_part(preamble), contents))
+    pieces = [preamble, *(each.record for each in sealed)]
+    folder.replace(part_file(part_id), pieces)
+    return PartEntry(part_id, key, sum(map(len, pieces)), len(sealed), sealed[-1].chain)
 
 
 def from_logs(logbook: Logbook, ends: Iterable[tuple[bytes, int, int]], highest: int) -> Iterator[tuple[Gleaned, int]]:

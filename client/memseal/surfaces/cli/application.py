@@ -10,7 +10,7 @@ import typer
 
 import memseal
 from memseal.errors import DiskError, MemsealError
-from memseal.surfaces.cli import exits, files, keys, memories, story, upkeep
+from memseal.surfaces.cli import exits, export, files, keys, memories, recovery, story, upkeep
 from memseal.surfaces.cli.output import use_utf8, write_error
 
 _PROGRAM = "memseal"
@@ -29,7 +29,7 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("retract", memories.retract),
         ("restore", memories.restore),
         ("import", files.import_file),
-        ("export", files.export_file),
+        ("export", export.export_file),
     ),
     "The vault and its devices": (
         ("init", keys.init),
@@ -37,6 +37,9 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("sync", upkeep.sync),
         ("kit", keys.kit),
         ("passwd", keys.passwd),
+        ("rekey", keys.rekey),
+        ("recovery-code", recovery.recovery_code),
+        ("recover", recovery.recover),
         ("status", upkeep.status),
         ("verify", upkeep.verify),
         ("reindex", upkeep.reindex),

@@ -9,7 +9,9 @@ from memseal.surfaces.cli import exits
 
 PASSPHRASE = "MEMSEAL_PASSPHRASE"  # noqa: S105  the name of a variable
 NEW_PASSPHRASE = "MEMSEAL_NEW_PASSPHRASE"  # noqa: S105
+FILE_PASSPHRASE = "MEMSEAL_FILE_PASSPHRASE"  # noqa: S105
 KIT = "MEMSEAL_KIT"
+RECOVERY_CODE = "MEMSEAL_RECOVERY_CODE"
 
 _MOST_BYTES = 64 << 10  # what reads an endless device by mistake should say so
 _TRIES = 3
@@ -31,10 +33,29 @@ def next_passphrase(descriptor: int | None) -> str:
     return _chosen(descriptor, "New passphrase: ", NEW_PASSPHRASE, "--new-passphrase-fd")
 
 
+def file_passphrase(descriptor: int | None) -> str:
+    """Return the passphrase of a file to import."""
+    given = _given(descriptor, FILE_PASSPHRASE)
+    if given is not None:
+        return given
+    return _ask("Passphrase of the file: ", "the file's passphrase", FILE_PASSPHRASE, "--file-passphrase-fd")
+
+
+def new_file_passphrase(descriptor: int | None) -> str:
+    """Return a passphrase for a file to export, asked for twice on a terminal."""
+    return _chosen(descriptor, "New passphrase for the file: ", FILE_PASSPHRASE, "--file-passphrase-fd")
+
+
 def emergency_kit(descriptor: int | None) -> str:
     """Return the emergency kit as it was typed or pasted."""
     given = _given(descriptor, KIT)
     return given if given is not None else _ask("Emergency kit: ", "the emergency kit", KIT, "--kit-fd")
+
+
+def recovery_code(descriptor: int | None) -> str:
+    """Return the recovery code as it was typed or pasted."""
+    given = _given(descriptor, RECOVERY_CODE)
+    return given if given is not None else _ask("Recovery code: ", "the recovery code", RECOVERY_CODE, "--code-fd")
 
 
 def _chosen(descriptor: int | None, prompt: str, variable: str, option: str) -> str:

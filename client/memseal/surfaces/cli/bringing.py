@@ -40,7 +40,24 @@ def bring(vault: Vault, items: Iterable[ImportItem], advance: Callable[[int], No
     return tally
 
 
-def _bring_step(vault: Vault, step: Iterable[ImportItem], tally: Tally) -> None:
+def preview(
+    vault: Vault, items: Iterable[ImportItem], advance: Callable[[int], None], most: int
+) -> tuple[Tally, list[ImportItem]]:
+    """Return what `bring` would do, and the first few items that would come; stores nothing.
+
+    Items that say the same are counted each by itself here, and are one memory later.
+    """
+    tally, first, rest = Tally(), list[ImportItem](), iter(items)
+    while step := list(islice(rest, STEP)):
+        fresh = _fresh(vault, step, tally)
+        tally.new += len(fresh)
+        first += list(fresh.values())[: most - len(first)]
+        advance(len(step))
+    return tally, first
+
+
+def _fresh(vault: Vault, step: Iterable[ImportItem], tally: Tally) -> dict[str, ImportItem]:
+    """Return what the vault does not know, by origin; the rest is counted."""
     fresh: dict[str, ImportItem] = {}
     for item in step:
         origin = item["origin"]
@@ -50,8 +67,13 @@ def _bring_step(vault: Vault, step: Iterable[ImportItem], tally: Tally) -> None:
             tally.changed.append(origin)
         else:
             tally.known += 1
+    return fresh
+
+
+def _bring_step(vault: Vault, step: Iterable[ImportItem], tally: Tally) -> None:
+    fresh = _fresh(vault, step, tally)
     before = vault.count(state="all")
-    vault.remember_many(fresh.values())
+    vault.adopt(fresh.values())
     # Two origins can bring one and the same memory, so what was stored is counted and not what was sent.
     stored = vault.count(state="all") - before
     tally.new += stored

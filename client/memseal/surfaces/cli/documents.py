@@ -6,14 +6,18 @@ What is listed here stays; a later version may add members. Errors are `error` w
 |---|---|
 | init | vault (path, id), emergency_kit (a secret) |
 | join | vault (path, id), server, memories |
-| kit | emergency_kit (a secret) |
+| kit, kit new | emergency_kit (a secret), files |
+| recovery-code new | recovery_code (a secret, shown this once), files |
+| rekey | epoch, keyring_version |
+| recover | vault (path, id), server, memories, emergency_kit (a secret), devices_with_old_passphrase |
 | passwd | emergency_kit (a secret), devices_with_old_passphrase |
 | remember | memory, new |
 | show, supersede, retract, restore | memory |
 | recall | query, status (ok or empty), hits (memory, score, why) |
 | list | memories, total, limit, offset |
 | import | format, rows, new, known, changed, changed_origins, refused, refused_rows (line, reason), … |
-| | … unknown_fields (name: count), interrupted |
+| | … unknown_fields (name: count), interrupted; with --dry-run also dry_run, first (the fields of memories) |
+| import of a bundle | format (bundle), new, operations, findings (code, where, detail), dry_run |
 | export | path, memories, left_out; the lines it writes are memories with the member `memseal` |
 | sync | remote, new_memories, pulled_bytes, pushed_bytes, findings (code, where, detail) |
 | status | the fields of `memseal.Status` |
@@ -29,7 +33,9 @@ from typing import Any
 
 from memseal.errors import Finding
 from memseal.memory.memory import Memory
+from memseal.surfaces.importing.items import ImportItem
 from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION
+from memseal.vault.bundle_import import BundleReport
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
@@ -76,6 +82,25 @@ def of_export(memory: Memory) -> Document:
         if document[name] is None:
             del document[name]
     return document
+
+
+def of_items(items: Iterable[ImportItem]) -> list[Document]:
+    """Return memories that an import would bring."""
+    return [
+        {**{name: value for name, value in item.items() if name != "past"}, "captured_at": _time(item["captured_at"])}
+        for item in items
+    ]
+
+
+def of_bundle_report(report: BundleReport, *, dry_run: bool) -> Document:
+    """Return what the import of a bundle did, or would do."""
+    return {
+        "format": "bundle",
+        "new": report.new_memories,
+        "operations": report.new_operations,
+        "findings": of_findings(report.findings),
+        "dry_run": dry_run,
+    }
 
 
 def of_findings(findings: Iterable[Finding]) -> list[Document]:

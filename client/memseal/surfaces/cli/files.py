@@ -1,29 +1,30 @@
-"""Commands that bring memories in from a file, and write them to one."""
+"""The command that brings memories in from a file."""
 
-import errno
-import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from memseal.errors import DiskError, DiskFull, ImportRowError
-from memseal.surfaces.cli import documents, exits
-from memseal.surfaces.cli.bringing import Tally, bring
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, State, VaultPath, open_vault
-from memseal.surfaces.cli.output import advise, json_text, notes, screen, write_json, write_lines
-from memseal.surfaces.display import visible
+from memseal.errors import ImportRowError
+from memseal.surfaces.cli import asking, documents, exits
+from memseal.surfaces.cli.bringing import Tally, bring, preview
+from memseal.surfaces.cli.options import AsJson, FilePassphraseFd, PassphraseFd, VaultPath, open_vault
+from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
+from memseal.surfaces.display import shortened, visible
 from memseal.surfaces.importing.opening import open_import
+from memseal.surfaces.importing.vaultmem import is_vaultmem
+from memseal.vault.bundle_import import BundleReport
+from memseal.vault.bundles import is_bundle
 from memseal.vault.vault import Vault
 
 _REFUSED_SHOWN = 20
-_PAGE = 4_096
+_PREVIEW = 10
+_CONTENT_SHOWN = 100
 
 
 class _Refusals:
@@ -41,46 +42,100 @@ class _Refusals:
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines, or a LoCoMo document.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A bundle, JSON Lines, an export of ChatGPT or Claude (JSON or zip) or of mem0, a provenmem database, "
+            "the folder of a vaultmem vault, or a LoCoMo document.",
+        ),
+    ],
     limit_errors: Annotated[
         int, typer.Option(metavar="N", min=0, help="Name at most this many refused or changed rows; all are counted.")
     ] = _REFUSED_SHOWN,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would come, and store nothing.")] = False,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
+    file_passphrase_fd: FilePassphraseFd = None,
     as_json: AsJson = False,
 ) -> int:
     """Bring in the memories of a file, leaving out what an earlier import brought.
 
-    Broken off, it goes on where it was when it is run again. Rows that cannot be read are refused and named.
+    Broken off, it goes on where it was when it is run again. Rows that cannot be read are refused and named. Bundles
+    and vaultmem vaults ask for a passphrase of their own, or take it from MEMSEAL_FILE_PASSPHRASE.
     """
-    if not file.is_file():
-        raise exits.WrongUsage(f"{file} is no file: give a JSON Lines file or a LoCoMo document")
+    if not file.is_file() and not is_vaultmem(file):
+        raise exits.WrongUsage(f"{file} is no file: give one that can be imported")
+    if file.is_file() and is_bundle(file):
+        with open_vault(vault, passphrase_fd, read_only=dry_run) as opened:
+            return _import_bundle(opened, file, file_passphrase_fd, dry_run=dry_run, as_json=as_json)
     refusals, unknown_fields = _Refusals(limit_errors), Counter[str]()
-    with open_vault(vault, passphrase_fd) as opened:
-        form, items, rows = open_import(file, on_error=refusals.add, unknown_fields=unknown_fields)
-        with progress_bar("importing", rows) as advance:
-            tally = bring(opened, items, advance)
+    with open_vault(vault, passphrase_fd, read_only=dry_run) as opened:
+        form, items, rows = open_import(
+            file,
+            on_error=refusals.add,
+            unknown_fields=unknown_fields,
+            passphrase=lambda: asking.file_passphrase(file_passphrase_fd),
+        )
+        with progress_bar("looking through" if dry_run else "importing", rows) as advance:
+            if dry_run:
+                tally, first = preview(opened, items, advance, _PREVIEW)
+            else:
+                tally, first = bring(opened, items, advance), []
+    report = _report(form, rows, tally, refusals, unknown_fields, limit_errors)
     if as_json:
-        write_json(_report(form, rows, tally, refusals, unknown_fields, limit_errors))
+        write_json({**report, "dry_run": True, "first": documents.of_items(first)} if dry_run else report)
     else:
         _show_report(tally, refusals, unknown_fields, limit_errors)
+        for item in first:
+            write_lines(screen(), Text(shortened(f"would come: {item['content']}", _CONTENT_SHOWN)), 2)
     if tally.interrupted:
         raise exits.Interrupted(f"stopped after {tally.new + tally.known} rows: they are stored, run it again to go on")
     return exits.NOT_ALL if refusals.count or tally.changed else exits.DONE
 
 
+def _import_bundle(vault: Vault, file: Path, descriptor: int | None, *, dry_run: bool, as_json: bool) -> int:
+    passphrase = asking.file_passphrase(descriptor)
+    with counting("looking through" if dry_run else "importing") as progress:
+        report = vault.import_bundle(file, passphrase, dry_run=dry_run, progress=progress)
+    if as_json:
+        write_json(documents.of_bundle_report(report, dry_run=dry_run))
+    else:
+        _show_bundle(report)
+    return exits.NOT_ALL if report.findings else exits.DONE
+
+
+def _show_bundle(report: BundleReport) -> None:
+    console = screen()
+    console.print(f"{report.new_memories} new, {report.new_operations} changes in all", soft_wrap=True)
+    for finding in report.findings:
+        write_lines(console, Text(visible(f"lost: {finding.where}: {finding.detail} ({finding.code})")), 2)
+
+
 @contextmanager
 def progress_bar(what: str, total: int) -> Generator[Callable[[int], None]]:
     """Show a bar on a terminal and nothing elsewhere; yields the function to call with the steps taken."""
-    console = notes()
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with _bar(what) as progress:
         task = progress.add_task(what, total=total)
 
         def advance(steps: int) -> None:
             progress.advance(task, steps)
 
         yield advance
+
+
+@contextmanager
+def counting(what: str) -> Generator[Callable[[int, int], None]]:
+    """Show a bar as `progress_bar` does, where the total is only known on the way; yields what is told both."""
+    with _bar(what) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _bar(what: str) -> Progress:
+    console = notes()
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 def _report(
@@ -113,74 +168,3 @@ def _show_report(tally: Tally, refusals: _Refusals, unknown_fields: Counter[str]
         write_lines(console, Text(visible(f"fields left out: {names}")), 2)
     if tally.changed:
         advise("`memseal list`, and `memseal supersede ID TEXT` to take a change over.")
-
-
-def export_file(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write, or - for standard output.")],
-    state: State = "active",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
-) -> int:
-    """Write memories as JSON Lines, oldest first, in clear text: `import` reads them.
-
-    What was superseded or retracted is left out unless --state asks for it.
-    """
-    if file == "-" and as_json:
-        raise exits.WrongUsage("with - the lines are the output, and JSON already: leave --json out")
-    path = None if file == "-" else Path(file)
-    if path is not None and path.exists() and not overwrite:
-        raise exits.WrongUsage(f"{path} is there already: choose another name, or --overwrite it")
-    with open_vault(vault, passphrase_fd, read_only=True) as opened, _target(path) as target:
-        written = _write_memories(opened, state, target)
-        left_out = opened.count(state="all") - written
-    if as_json:
-        write_json({"path": str(path), "memories": written, "left_out": left_out})
-        return exits.DONE
-    if path is not None:
-        screen().print(f"{written} memories are in {visible(str(path))}, {left_out} were left out", soft_wrap=True)
-        advise(
-            "The file is not encrypted: whoever has it can read it." + (" --state all takes all." if left_out else "")
-        )
-    return exits.DONE
-
-
-def _write_memories(vault: Vault, state: str, target: TextIO) -> int:
-    total = vault.count(state=state)
-    # The vault lists the newest first; a file that is read from the top should begin with the oldest.
-    for end in range(total, 0, -_PAGE):
-        start = max(0, end - _PAGE)
-        for memory in reversed(vault.list(limit=end - start, offset=start, state=state)):
-            target.write(json_text(documents.of_export(memory)) + "\n")
-    return total
-
-
-@contextmanager
-def _target(path: Path | None) -> Generator[TextIO]:
-    """Open what to write to; a file is there whole or not at all, and only its owner may read it."""
-    if path is None:
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        fresh.unlink(missing_ok=True)
-        with os.fdopen(
-            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600),
-            "w",
-            encoding="utf-8",
-            newline="\n",
-        ) as file:
-            yield file
-        fresh.replace(path)
-    except OSError as error:
-        raise _disk_error(path, error) from error
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
-def _disk_error(path: Path, error: OSError) -> DiskError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"the disk is full: free some space, or write {path.name} elsewhere")
-    return DiskError(f"{path.name} cannot be written ({error.strerror}): choose another place")

@@ -1,9 +1,12 @@
-"""Commands for a vault's keys: make one, join one, show its kit, change its passphrase."""
+"""Commands for a vault's keys: make one, join one, show or renew its kit, change its passphrase, rekey."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from memseal.surfaces.cli import asking, exits
@@ -17,12 +20,29 @@ from memseal.surfaces.cli.options import (
 )
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_kit
+from memseal.surfaces.cli.sheets import AsHtml, AsPng, AsText, Force, SheetFiles, show_text
 from memseal.surfaces.display import visible
+from memseal.surfaces.kit_sheet import kit_sheet
+from memseal.vault.status import Status
 from memseal.vault.vault import Vault
 
 DeviceName = Annotated[
     str | None, typer.Option(metavar="NAME", help="What to call this device; the computer's name if not given.")
 ]
+
+
+Remote = Annotated[str | None, typer.Option(metavar="REMOTE", help="The server, if it has another address now.")]
+NewPassphraseFd = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, help="Read the new passphrase as one line from this file descriptor."),
+]
+
+
+def new_only(value: str) -> str:
+    """Take the one word that an action is."""
+    if value != "new":
+        raise typer.BadParameter("the only action is `new`")
+    return value
 
 
 def init(
@@ -32,7 +52,7 @@ def init(
     as_json: AsJson = False,
 ) -> int:
     """Make a new vault and show its emergency kit (in the JSON too: a secret)."""
-    path = _place(vault)
+    path = place_for(vault)
     passphrase = asking.first_passphrase(passphrase_fd)
     with Vault.create(path, passphrase, device_name=device_name, embedder=embedder_choice()) as made:
         kit, status = made.emergency_kit, made.status()
@@ -63,7 +83,7 @@ def join(
 
     It asks for the emergency kit (or takes MEMSEAL_KIT) and the passphrase; the kit may name the server.
     """
-    path = _place(vault)
+    path = place_for(vault)
     kit, passphrase = asking.emergency_kit(kit_fd), asking.passphrase(passphrase_fd)
     embedder = embedder_choice()
     with (
@@ -79,27 +99,60 @@ def join(
     return exits.DONE
 
 
-def kit(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
-    """Show the emergency kit again (in the JSON too: a secret)."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
-        text = opened.emergency_kit
+def kit(
+    action: Annotated[
+        str | None, typer.Argument(parser=new_only, metavar="[new]", help="With `new`: make another; the old one ends.")
+    ] = None,
+    png: AsPng = None,
+    html: AsHtml = None,
+    text: AsText = False,
+    force: Force = False,
+    remote: Remote = None,
+    vault: VaultPath = None,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show the emergency kit (in the JSON too: a secret), write it to a sheet, or make a new one."""
+    files = SheetFiles(png, html, force)
+    path, passphrase = vault or default_vault(), asking.passphrase(passphrase_fd)
+    with Vault.open(path, passphrase, read_only=action is None, embedder=None) as opened:
+        shown = opened.emergency_kit if action is None else opened.new_kit(passphrase, remote=remote)
+    sheet = kit_sheet(shown, datetime.now(UTC).date())
     if as_json:
-        write_json({"emergency_kit": text})
+        write_json({"emergency_kit": shown, "files": files.names()})
+        files.write(sheet)
+        return exits.DONE
+    console = screen()
+    if action is not None:
+        console.print("A new kit was made. The emergency kit of before opens nothing any more.", soft_wrap=True)
+    if text:
+        show_text(sheet)
+    elif action is not None or not files.names():
+        show_kit(console, shown)
+    files.write(sheet)
+    files.show()
+    return exits.DONE
+
+
+def rekey(
+    remote: Remote = None, vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
+) -> int:
+    """Begin a new epoch: what is written from now on is sealed under a new key. Kit and passphrase stay."""
+    with open_vault(vault, passphrase_fd) as opened:
+        opened.rekey(remote=remote)
+        status = opened.status()
+    if as_json:
+        write_json({"epoch": status.epoch, "keyring_version": status.keyring_version})
     else:
-        show_kit(screen(), text)
+        screen().print(f"Epoch {status.epoch} has begun. Kit and passphrase are as before.", soft_wrap=True)
     return exits.DONE
 
 
 def passwd(
     vault: VaultPath = None,
-    remote: Annotated[
-        str | None, typer.Option(metavar="REMOTE", help="The server, if it has another address now.")
-    ] = None,
+    remote: Remote = None,
     passphrase_fd: PassphraseFd = None,
-    new_passphrase_fd: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Read the new passphrase as one line from this file descriptor."),
-    ] = None,
+    new_passphrase_fd: NewPassphraseFd = None,
     as_json: AsJson = False,
 ) -> int:
     """Change the passphrase and show the new emergency kit (in the JSON too: a secret).
@@ -109,21 +162,30 @@ def passwd(
     path, old = vault or default_vault(), asking.passphrase(passphrase_fd)
     with Vault.open(path, old, embedder=None) as opened:
         opened.change_passphrase(old, asking.next_passphrase(new_passphrase_fd), remote=remote)
-        text, devices = opened.emergency_kit, opened.status().devices
-    waiting = [device.name or device.id for device in devices if device.old_passphrase]
+        text, waiting = opened.emergency_kit, behind_old_passphrase(opened.status())
     if as_json:
         write_json({"emergency_kit": text, "devices_with_old_passphrase": waiting})
         return exits.DONE
     console = screen()
     console.print("The passphrase was changed. The emergency kit of before opens nothing any more.", soft_wrap=True)
     show_kit(console, text)
-    if waiting:
-        devices_line = f"Run `memseal passwd` with the same new passphrase on: {', '.join(waiting)}"
-        write_lines(console, Text(visible(devices_line)))
+    show_waiting(console, waiting)
     return exits.DONE
 
 
-def _place(vault: Path | None) -> Path:
+def behind_old_passphrase(status: Status) -> list[str]:
+    """Return the names of devices that are still to take on a new passphrase."""
+    return [device.name or device.id for device in status.devices if device.old_passphrase]
+
+
+def show_waiting(console: Console, devices: Sequence[str]) -> None:
+    """Say where the new passphrase is still to be taken on."""
+    if devices:
+        line = f"Run `memseal passwd` with the same new passphrase on: {', '.join(devices)}"
+        write_lines(console, Text(visible(line)))
+
+
+def place_for(vault: Path | None) -> Path:
     """Return where a vault is to be made; the folders above it are made only where the place was not chosen."""
     if vault is not None:
         return vault

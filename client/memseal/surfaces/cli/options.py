@@ -65,6 +65,10 @@ PassphraseFd = Annotated[
     int | None,
     typer.Option(metavar="N", min=0, help="Read the passphrase as one line from this file descriptor."),
 ]
+FilePassphraseFd = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, help="Read the file's own passphrase as one line from this file descriptor."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document, texts verbatim.")]
 Kind = Annotated[str | None, typer.Option(parser=_kind, metavar="KIND", help=f"One of {', '.join(KINDS)}.")]
 State = Annotated[str, typer.Option(parser=_state, metavar="STATE", help=f"One of {', '.join(STATES)}.")]

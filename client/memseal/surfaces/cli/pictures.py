@@ -149,14 +149,24 @@ def size(size_bytes: int) -> str:
 
 def show_kit(console: Console, kit: str) -> None:
     """Print the emergency kit in a frame, with what it is for."""
-    groups = kit.split("-")
-    lines = ["-".join(groups[start : start + _KIT_GROUPS]) for start in range(0, len(groups), _KIT_GROUPS)]
-    text = Text.assemble(
-        ("-\n".join(lines), "bold"),
-        "\n\nWith this kit and the passphrase, a new device joins this vault."
+    purpose = (
+        "With this kit and the passphrase, a new device joins this vault."
         "\nPrint it or write it down, and keep it away from your devices:"
-        "\nit is a secret.\n\n",
-        ("If you lose both the passphrase and this kit,\nnobody can recover the memories.", "bold yellow"),
+        "\nit is a secret."
     )
+    show_secret(
+        console,
+        "emergency kit",
+        kit,
+        purpose,
+        "If you lose both the passphrase and this kit,\nnobody can recover the memories.",
+    )
+
+
+def show_secret(console: Console, title: str, secret: str, purpose: str, warning: str) -> None:
+    """Print a string to keep in a frame, with what it is for."""
+    groups = secret.split("-")
+    lines = ["-".join(groups[start : start + _KIT_GROUPS]) for start in range(0, len(groups), _KIT_GROUPS)]
+    text = Text.assemble(("-\n".join(lines), "bold"), f"\n\n{purpose}\n\n", (warning, "bold yellow"))
     width = min(console.width, max(_KIT_WIDTH, max(map(len, lines)) + 6))
-    console.print(Panel(text, title="emergency kit", border_style="yellow", padding=(1, 2), width=width))
+    console.print(Panel(text, title=title, border_style="yellow", padding=(1, 2), width=width))

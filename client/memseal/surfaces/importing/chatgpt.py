@@ -99,7 +99,7 @@ def _instructions(content: _Fields) -> Iterator[Message]:
 
 def _path(mapping: _Fields, current: object) -> list[str]:
     """Return the nodes from the first to the current one; the last that was added where none is named."""
-    node = current if isinstance(current, str) and current in mapping else next(reversed(mapping))
+    node = current if isinstance(current, str) and current in mapping else next(reversed(list(mapping)))
     path, seen = list[str](), set[str]()
     while node in mapping and node not in seen:
         seen.add(node)

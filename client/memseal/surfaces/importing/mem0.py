@@ -31,11 +31,9 @@ _FIELDS = frozenset(
 
 def rows_of(document: object) -> list[object] | None:
     """Return the rows of a parsed document, None where it is not mem0's."""
-    if isinstance(document, dict):
-        fields = cast("Mapping[str, object]", document)
-        found = next((fields[name] for name in _ROWS if isinstance(fields.get(name), list)), None)
-        return cast("list[object]", found) if found is not None else None
-    return cast("list[object]", document) if isinstance(document, list) else None
+    fields: Mapping[str, object] = cast("Mapping[str, object]", document) if isinstance(document, dict) else {}
+    found = next((fields[name] for name in _ROWS if isinstance(fields.get(name), list)), None)
+    return None if found is None else cast("list[object]", found)
 
 
 def is_row(value: object) -> bool:
@@ -59,7 +57,7 @@ def _item_of(value: object, reading: Reading) -> ImportItem:
         source=NAME,
         kind="fact",
         tags=as_list(row.get("categories"), "categories"),
-        author=label(row, "actor_id") or label(row, "user_id") or label(row, "agent_id"),
+        author=_author(row),
         thread=None if run is None else f"{NAME}/{run}",
         captured_at=moment_of(row, "created_at"),
     )
@@ -69,3 +67,10 @@ def _item_of(value: object, reading: Reading) -> ImportItem:
     if isinstance(metadata, dict):
         count_unknown(given(cast("Mapping[str, object]", metadata)), frozenset(), reading.unknown_fields)
     return item
+
+
+def _author(row: Mapping[str, object]) -> object:
+    """Return who said it: mem0 lists what the assistant said under its user too."""
+    if row.get("role") == "assistant":
+        return label(row, "agent_id") or "assistant"
+    return label(row, "actor_id") or label(row, "user_id") or label(row, "agent_id")

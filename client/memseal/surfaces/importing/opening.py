@@ -2,7 +2,7 @@
 
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -64,7 +64,7 @@ def _open_folder(
 
 def _open_document(document: object, reading: Reading) -> tuple[str, Iterator[ImportItem], int]:
     rows = mem0.rows_of(document)
-    if isinstance(document, dict) and rows is not None:
+    if rows is not None:
         return "mem0", mem0.read_mem0(rows, reading), len(rows)
     if not any(isinstance(sample, dict) and "conversation" in sample for sample in locomo.samples(document)):
         raise ImportRowError(1, _NEITHER)
@@ -83,7 +83,7 @@ class _File:
     path: Path
 
     @contextmanager
-    def texts(self) -> Iterator[Iterator[TextIO]]:
+    def texts(self) -> Generator[Iterator[TextIO]]:
         """Give the one text."""
         with _translated(self.path), self.path.open(encoding="utf-8", errors="surrogateescape") as file:
             yield iter([cast("TextIO", file)])
@@ -94,7 +94,7 @@ class _Archive:
     path: Path
 
     @contextmanager
-    def texts(self) -> Iterator[Iterator[TextIO]]:
+    def texts(self) -> Generator[Iterator[TextIO]]:
         """Give the texts of conversations one after the other; nothing is unpacked to the disk."""
         with _translated(self.path), zipfile.ZipFile(self.path) as archive:
             yield self._members(archive)
@@ -109,7 +109,7 @@ class _Archive:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
@@ -139,13 +139,14 @@ def _array(source: _File | _Archive, reading: Reading) -> Iterator[object]:
     with source.texts() as texts:
         for text in texts:
             try:
-                for count, item in enumerate(array_items(text), start=count + 1):  # noqa: B020 - it goes on counting
+                for item in array_items(text):
+                    count += 1
                     yield item
             except BadRow as problem:
                 problems.append(ImportRowError(count + 1, str(problem)))
-    for problem in problems:
+    for error in problems:
         if reading.on_error is not None:
-            reading.on_error(problem)
+            reading.on_error(error)
 
 
 # ── texts ───────────────────────────────────────────────────────────────────────────────────────────
@@ -181,7 +182,7 @@ def _holds_json_lines(path: Path) -> bool:
         row = parse(next((line for line in _lines(path) if is_row(line)), ""))
     except BadRow:
         return False
-    return isinstance(row, dict) and not {"conversation", "results", "memories"}.intersection(row)
+    return isinstance(row, dict) and not any(name in row for name in ("conversation", "results", "memories"))
 
 
 def _parse_document(path: Path) -> object:

@@ -32,7 +32,7 @@ MAGIC: Final = b"SQLite format 3\0"
 _SCHEMA = 1
 _COLUMNS = "id, kind, text, source, tags, meta, created_at, supersedes, retracted, retract_reason"
 _QUERY = f"SELECT {_COLUMNS} FROM records ORDER BY id"  # noqa: S608 - our own text
-_REPLACED = "SELECT id, text, created_at FROM records WHERE id = ?"
+_REPLACED = "SELECT id, created_at FROM records WHERE id = ?"
 
 
 def count_rows(path: Path) -> int:
@@ -51,7 +51,7 @@ def count_rows(path: Path) -> int:
 def read_provenmem(path: Path, reading: Reading) -> Iterator[ImportItem]:
     """Yield one item for each record, superseded and retracted ones too; an error's line is the record's number."""
     with closing(_connect(path)) as connection:
-        rows = ((cast("int", row["id"]), row) for row in _rows(connection))
+        rows = ((row["id"], row) for row in _rows(connection))
         yield from items_of(rows, lambda row: _item_of(row, connection, reading), reading.on_error)
 
 
@@ -62,20 +62,23 @@ def _connect(path: Path) -> sqlite3.Connection:
     options = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
     connection = sqlite3.connect(f"file:{quote(path.absolute().as_posix())}?{options}", uri=True)
     connection.row_factory = sqlite3.Row
-    # What is not UTF-8 spoils its row, not the file.
-    connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    connection.text_factory = _text
     return connection
 
 
-def _rows(connection: sqlite3.Connection) -> Iterator[sqlite3.Row]:
+def _text(raw: bytes) -> str:
+    # What is not UTF-8 spoils its row, not the file.
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _rows(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
     try:
-        yield from connection.execute(_QUERY)
+        yield from map(dict, connection.execute(_QUERY))
     except sqlite3.Error:
         raise ImportRowError(1, "the database is damaged: what was read before is brought, the rest is not") from None
 
 
-def _item_of(row: Mapping[str, Any], connection: sqlite3.Connection, reading: Reading) -> ImportItem:
-    fields = {name: row[name] for name in _COLUMNS.split(", ")}
+def _item_of(fields: Mapping[str, Any], connection: sqlite3.Connection, reading: Reading) -> ImportItem:
     said = Said(
         content=fields["text"],
         source=fields["source"],
@@ -84,6 +87,7 @@ def _item_of(row: Mapping[str, Any], connection: sqlite3.Connection, reading: Re
         captured_at=moment_of(fields, "created_at"),
     )
     past = Past(
+        id=_id(fields),
         written_at=moment_of(fields, "created_at"),
         replaces=_replaced(fields, connection),
         retracted=bool(fields["retracted"]),
@@ -101,13 +105,16 @@ def _origin(fields: Mapping[str, Any]) -> str:
     return f"{NAME}:mem-{fields['id']}@{fields['created_at']}"
 
 
+def _id(fields: Mapping[str, Any]) -> bytes:
+    # Of the name alone: records never change, and one names another.
+    return derived_id(_origin(fields), "")
+
+
 def _replaced(fields: Mapping[str, Any], connection: sqlite3.Connection) -> bytes | None:
     if fields["supersedes"] is None:
         return None
     row = connection.execute(_REPLACED, (fields["supersedes"],)).fetchone()
-    if row is None or not isinstance(row["text"], str):
-        return None
-    return derived_id(_origin({name: row[name] for name in ("id", "created_at")}), row["text"])
+    return None if row is None else _id(dict(row))
 
 
 def _json(fields: Mapping[str, Any], name: str) -> object:

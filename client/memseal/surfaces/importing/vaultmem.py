@@ -77,10 +77,10 @@ def open_source(folder: Path, passphrase: str) -> Source:
 def read_vaultmem(source: Source, reading: Reading) -> Iterator[ImportItem]:
     """Yield one item for each atom, also for those that were superseded; an error's line is the atom's number."""
     positions = dict[str, int]()
-    replaced = dict[str, bytes]()
 
     def item_of(row: tuple[str, Path, int, int]) -> ImportItem:
-        return _item_of(_atom(source.key, row), positions, replaced, reading)
+        # Where each atom has a file of its own, nothing says which came first.
+        return _item_of(_atom(source.key, row), positions if row[1].suffix == ".atoms" else None, reading)
 
     return items_of(enumerate(source.atoms, start=1), item_of, reading.on_error)
 
@@ -176,37 +176,46 @@ def _atom(key: RecordKey, row: tuple[str, Path, int, int]) -> Mapping[str, objec
     return atom
 
 
-def _item_of(
-    atom: Mapping[str, object], positions: dict[str, int], replaced: dict[str, bytes], reading: Reading
-) -> ImportItem:
-    name, content = name_of(atom, "id") or "", atom.get("content")
+def _item_of(atom: Mapping[str, object], positions: dict[str, int] | None, reading: Reading) -> ImportItem:
     session = text_label(atom, "session_id")
-    if session is not None:
-        positions[session] = positions.get(session, 0) + 1
-    granularity = text_label(atom, "granularity") or "ATOM"
+    position = None
+    if session is not None and positions is not None:
+        position = positions[session] = positions.get(session, 0) + 1
+    granularity, path = _text(atom, "granularity") or "ATOM", _text(atom, "media_source_path")
     said = Said(
-        content=content,
-        source=f"{NAME}:{_text(atom, 'media_source_path')}" if _text(atom, "media_source_path") else NAME,
+        content=atom.get("content"),
+        source=f"{NAME}:{path}" if path else NAME,
         kind=_KINDS.get(_text(atom, "type"), "note"),
         tags=[] if granularity == "ATOM" else [granularity.lower()],
         author=label(atom, "owner"),
         thread=None if session is None else f"{NAME}/{session}",
-        position=None if session is None else positions[session],
+        position=position,
         captured_at=moment_of(atom, "captured_at") or moment_of(atom, "created_at"),
     )
-    origin = f"{NAME}:{name}"
+    item = checked(said, _origin(name_of(atom, "id")), _past(atom))
+    count_unknown(given(atom), _CARRIED, reading.unknown_fields)
+    return item
+
+
+def _past(atom: Mapping[str, object]) -> Past:
     predecessors = [each for each in as_list(atom.get("supersedes"), "supersedes") if isinstance(each, str)]
     churned = atom.get("is_churned") is True
-    past = Past(
+    return Past(
+        id=_id(name_of(atom, "id")),
         written_at=moment_of(atom, "created_at"),
-        replaces=next((replaced[each] for each in predecessors if each in replaced), None),
+        replaces=_id(predecessors[0]) if predecessors else None,
         retracted=churned,
         retract_reason=_text(atom, "churn_reason").lower() or None if churned else None,
     )
-    item = checked(said, origin, past)
-    replaced[name] = derived_id(origin, item["content"])
-    count_unknown(given(atom), _CARRIED, reading.unknown_fields)
-    return item
+
+
+def _origin(name: str | None) -> str:
+    return f"{NAME}:{name}"
+
+
+def _id(name: str | None) -> bytes:
+    # Of the id alone: atoms never change, and one may name another that comes later.
+    return derived_id(_origin(name), "")
 
 
 def _text(atom: Mapping[str, object], name: str) -> str:

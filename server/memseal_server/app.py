@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import cast
 
@@ -15,6 +16,7 @@ from aiohttp import web
 from memseal_server import auth, logs
 from memseal_server.access import Role, require
 from memseal_server.blobs import BlobStore, StoreUnavailable
+from memseal_server.checkpoints import MAX_FILE_BYTES, Kind
 from memseal_server.limits import Limits
 from memseal_server.metrics import CONTENT_TYPE, Metrics
 from memseal_server.objects import MAX_NUMBER
@@ -30,6 +32,8 @@ _HEADS = _VAULT + "/heads"
 _VERSION = _VAULT + "/keyring/{number}"
 _LOG = _VAULT + "/logs/{stream}"
 _SEGMENT = _VAULT + "/logs/{stream}/{seq}"
+_MANIFEST = _VAULT + "/checkpoints/{id}"
+_PART = _VAULT + "/parts/{id}"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -42,6 +46,7 @@ _MAX_WAIT_SECONDS = 60
 # Larger bodies are taken a few at a time: 64 of 68 MiB would be 4 GiB of memory.
 _LARGE_BODY_BYTES = 1024 * 1024
 _LARGE_BODIES = 8
+_PIECE_BYTES = 1024 * 1024
 
 # A signed request's head has some 700 bytes.
 _MAX_HEADER_BYTES = 4096
@@ -151,6 +156,10 @@ class _Server:
             ("PUT", _VERSION): self._put_version,
             ("GET", _LOG): self._get_log,
             ("PUT", _SEGMENT): self._put_segment,
+            ("GET", _MANIFEST): partial(self._get_checkpoint, Kind.MANIFEST),
+            ("PUT", _MANIFEST): partial(self._put_checkpoint, Kind.MANIFEST),
+            ("GET", _PART): partial(self._get_checkpoint, Kind.PART),
+            ("PUT", _PART): partial(self._put_checkpoint, Kind.PART),
             ("GET", "/healthz"): self._get_health,
             ("GET", "/readyz"): self._get_ready,
             ("GET", "/metrics"): self._get_metrics,
@@ -214,6 +223,39 @@ class _Server:
         require(admitted.role, Role.DEVICE)
         body = await self._receive(request, admitted.claim, self._limits.max_object_bytes)
         new = await self.vaults.streams.put(admitted.vault, stream, seq, body, admitted.claim.key, refill=refill)
+        return web.Response(status=201 if new else 200)
+
+    async def _get_checkpoint(self, kind: Kind, request: web.Request) -> web.StreamResponse:
+        name = _id(request.match_info["id"])
+        admitted = await self._admit_reader(request)
+        require(admitted.role, Role.DEVICE, Role.EPOCH)
+        length = await self.vaults.floors.length(admitted.vault, kind, name)
+        wanted = _wanted_range(request, length)
+        start, stop = (0, length) if wanted is None else wanted
+        response = web.StreamResponse(status=200 if wanted is None else 206, headers={"Accept-Ranges": "bytes"})
+        response.content_type = _BYTES
+        response.content_length = stop - start
+        if wanted is not None:
+            response.headers["Content-Range"] = f"bytes {start}-{stop - 1}/{length}"
+        # Piece by piece: whoever reads slowly would keep 64 MiB in memory.
+        try:
+            for at in range(start, stop, _PIECE_BYTES):
+                piece = await self.vaults.floors.read(admitted.vault, kind, name, at, min(stop, at + _PIECE_BYTES))
+                if not response.prepared:
+                    await response.prepare(request)
+                await response.write(piece)
+        except (Problem, StoreUnavailable):
+            if not response.prepared or request.transport is None:
+                raise
+            request.transport.abort()  # another answer would be taken for the rest of this one
+        return response
+
+    async def _put_checkpoint(self, kind: Kind, request: web.Request) -> web.StreamResponse:
+        name = _id(request.match_info["id"])
+        admitted = await self._admit(request, has_body=True)
+        require(admitted.role, Role.DEVICE)
+        body = await self._receive(request, admitted.claim, min(MAX_FILE_BYTES, self._limits.max_object_bytes))
+        new = await self.vaults.floors.put(admitted.vault, kind, name, body, admitted.claim.key)
         return web.Response(status=201 if new else 200)
 
     async def _get_health(self, request: web.Request) -> web.StreamResponse:
@@ -368,6 +410,20 @@ def _query_number(request: web.Request, name: str, *, default: int, least: int =
     if number < least or (most is not None and number > most):
         raise Problem("request_invalid", f"`{name}` is out of range.")
     return number
+
+
+def _wanted_range(request: web.Request, length: int) -> tuple[int, int] | None:
+    """Return where the one range that is asked for starts and stops, or None where the whole is."""
+    try:
+        asked = request.http_range
+    except ValueError:
+        return None  # several ranges, or another unit: a server may pass over them (RFC 9110)
+    if "Range" not in request.headers or "If-Range" in request.headers:
+        return None
+    start, stop, _ = asked.indices(length)
+    if start >= stop:
+        raise Problem("log_range", "Ask for a range within the object.", headers={"Content-Range": f"bytes */{length}"})
+    return start, stop
 
 
 def _too_large(limit: int) -> Problem:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 PREAMBLE_SIZE = 64
+NONCE_SIZE = 12
 RECORD_HEADER_SIZE = 12
 MAX_RECORD_BODY = 67_108_864
 # 1,024 bytes of padded plaintext and 72 of sealing: "the smallest record takes 1,108 bytes" (vault-format §4).
 MIN_SEALED_BODY = 1_096
 KIND_KEYRING = 1
 KIND_LOG = 2
+KIND_CHECKPOINT = 3  # manifests and their parts
 
 _MAGIC = bytes.fromhex("894D5345414C0D0A")
 _FORMAT_VERSION = 1

@@ -7,7 +7,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from memseal_server.versions import Entry, Refused, Version
+from memseal_server.versions import Entry, Floor, Refused, Row, Version
 
 _NO_DIGEST = bytes(32)
 
@@ -163,9 +163,38 @@ def _check_epoch_needed(previous: Version, candidate: Version) -> None:
 
 
 def _check_floor(previous: Version | None, candidate: Version) -> None:
-    floor = None if previous is None else previous.fields.get("floor")
-    if "floor" not in candidate.fields or candidate.fields["floor"] != floor:
-        raise Refused("keyring_floor", "The floor is nil in this version of the format.")
+    before = None if previous is None else previous.fields["floor"]
+    if candidate.fields["floor"] == before:
+        return
+    if previous is None or candidate.floor is None or not _is_next_floor(previous.floor, candidate.floor):
+        raise Refused("keyring_floor", "A floor is nil at first, then never goes back, and keeps all its logs.")
+    if _other_fields(previous) != _other_fields(candidate):
+        raise Refused("keyring_floor", "A version with a new floor changes nothing else.")
+
+
+def _is_next_floor(before: Floor | None, after: Floor) -> bool:
+    if before is None:
+        return True
+    return after.checkpoint != before.checkpoint and all(
+        _is_next_row(row, after.rows.get(stream)) for stream, row in before.rows.items()
+    )
+
+
+def _is_next_row(before: Row, after: Row | None) -> bool:
+    if after is None or (after.epoch, after.nonce) != (before.epoch, before.nonce):
+        return False
+    if after.length == before.length:
+        return after == before
+    return (
+        after.length > before.length
+        and after.segment >= before.segment
+        and after.records >= before.records
+        and after.counter >= before.counter
+    )
+
+
+def _other_fields(version: Version) -> Mapping[str, Any]:
+    return {name: value for name, value in version.fields.items() if name not in ("version", "previous", "floor")}
 
 
 def _check_signatures(previous: Version | None, candidate: Version) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from memseal_server.objects import Objects
 from memseal_server.problems import Problem
 from memseal_server.segments import MAX_SEGMENT_BYTES
+from memseal_server.versions import Floor, Version
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class Limits:
     max_vault_bytes: int | None = None
     # Each device begins one stream in each epoch. The heads name them all, so there has to be an end.
     max_streams: int = 4_096
+    # Each is looked for whenever the heads are asked for; of 16 MiB each they are 256 GiB.
+    max_parts: int = 16_384
     max_waiters: int = 1_000
     # How often a waiting request looks at a store that another process may have changed.
     recheck_seconds: float = 3.0
@@ -33,11 +36,18 @@ async def check_room(objects: Objects, limits: Limits, vault: bytes, size: int, 
         raise _used_up(limit)
 
 
-async def check_streams(objects: Objects, limits: Limits, vault: bytes) -> None:
-    """Refuse with `limit` one more stream than a vault may have."""
-    _, _, streams = await objects.all_newest(vault)
-    if len(streams) >= limits.max_streams:
+async def check_streams(objects: Objects, limits: Limits, newest: Version) -> None:
+    """Refuse with `limit` one more stream than a vault may have, those counted of which only the floor tells."""
+    floor = frozenset[bytes]() if newest.floor is None else newest.floor.rows.keys()
+    if len((await objects.contents(newest.vault)).streams.keys() | floor) >= limits.max_streams:
         raise _used_up(limits.max_streams)
+
+
+def check_floor(limits: Limits, floor: Floor) -> None:
+    """Refuse with `limit` a floor of more logs or parts than a vault may have."""
+    for count, limit in ((len(floor.rows), limits.max_streams), (len(floor.parts), limits.max_parts)):
+        if count > limit:
+            raise _used_up(limit)
 
 
 def _used_up(limit: int) -> Problem:

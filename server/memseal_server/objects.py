@@ -1,12 +1,17 @@
-"""Find a vault's objects in the store, and remember what is known of them: they never change."""
+"""Find a vault's objects in the store, and remember what is known of them: they never change.
+
+What was deleted is remembered too, so whether an object is there is always asked of the store.
+"""
 
 import asyncio
-from collections.abc import Callable
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from memseal_server import container, segments, versions
-from memseal_server.blobs import AlreadyThere, BlobStore, Stored, StoreUnavailable
+from memseal_server import checkpoints, container, segments, versions
+from memseal_server.blobs import AlreadyThere, BlobStore, Info, Stored, StoreUnavailable
+from memseal_server.checkpoints import Kind
 from memseal_server.recent import Recent
 
 # Ten digits are enough for one object a second for three hundred years.
@@ -17,6 +22,10 @@ _LONG_BYTES = 256 * 1024
 # In bytes of public sections. Ordinary ones take twice that in memory, ones made to hurt up to sixty times.
 _VERSIONS_BOUND = 4 * 1024 * 1024
 _PLACES_BOUND = 50_000
+# Objects deleted in one transaction: of inline ones up to 16 MiB.
+_DELETED_AT_ONCE = 256
+# Between listing and reading a floor would have to sweep each time.
+_TRIES = 4
 
 Value = TypeVar("Value")
 
@@ -30,21 +39,36 @@ class View:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a segment's piece lies in its log, in bytes."""
+class Contents:
+    """A vault at one moment: its newest version's number, whether that is whole, each stream's newest segment's."""
 
-    start: int
-    length: int
+    version: int | None
+    whole: bool
+    streams: Mapping[bytes, int]
+
+
+class Missing(StoreUnavailable):
+    """An object is not there that was listed, or that others need: swept since, or lost."""
+
+
+async def settled(work: Callable[[], Awaitable[Value]]) -> Value:
+    """Return what the work returns, done again where a new floor swept what it had just seen listed."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await work()
+        except Missing:
+            continue
+    return await work()
 
 
 class Objects:
-    """The keyring versions and segments of all vaults in one store."""
+    """The keyring versions, segments, manifests and parts of all vaults in one store."""
 
     def __init__(self, store: BlobStore) -> None:
         self._store = store
         self._versions: Recent[tuple[bytes, int], versions.Version] = Recent(_VERSIONS_BOUND)
         self._ends: Recent[tuple[bytes, bytes, int], segments.End] = Recent(_PLACES_BOUND)
-        self._places: Recent[tuple[bytes, bytes, int], Place] = Recent(_PLACES_BOUND)
+        self._headers: Recent[tuple[bytes, bytes, int], segments.Header] = Recent(_PLACES_BOUND)
         self._preambles: Recent[tuple[bytes, bytes], container.Preamble] = Recent(_PLACES_BOUND)
 
     async def newest_version(self, vault: bytes) -> versions.Version | None:
@@ -58,7 +82,7 @@ class Objects:
         version, seq = await self._store.newest([_keyring_folder(vault), _stream_folder(vault, stream)])
         return View(_number_of(version), _number_of(seq))
 
-    async def all_newest(self, vault: bytes) -> tuple[int | None, bool, dict[bytes, int]]:
+    async def contents(self, vault: bytes) -> Contents:
         """Return the newest version's number and whether it is whole, and the newest segment's of each stream."""
         version: int | None = None
         sealed: int | None = None
@@ -71,9 +95,11 @@ class Objects:
                     sealed = int(number)
                 case [_, "logs", stream, seq]:
                     streams[bytes.fromhex(stream)] = int(seq)
+                case [_, "checkpoints" | "parts", _]:
+                    pass
                 case _:
                     raise StoreUnavailable("the store has a key that this server does not know")
-        return version, sealed == version, streams
+        return Contents(version, sealed == version, streams)
 
     async def version(self, vault: bytes, number: int) -> versions.Version:
         """Return a stored version."""
@@ -118,10 +144,21 @@ class Objects:
             self._ends.put((vault, stream, seq), end)
         return outcome
 
-    async def end(self, vault: bytes, stream: bytes, seq: int | None) -> segments.End:
-        """Return where a log ends after its stored segment `seq`; None: nothing of it is there."""
-        if seq is None:
-            return segments.End()
+    async def delete_segments_below(self, vault: bytes, stream: bytes, seq: int) -> None:
+        """Delete a stream's segments with lower numbers than this one."""
+        before = _stream_folder(vault, stream) + _digits(seq)
+        while keys := await self._store.keys_before(before, _DELETED_AT_ONCE):
+            await self._store.delete(keys)
+
+    async def end(self, newest: versions.Version, stream: bytes, seq: int | None) -> segments.End:
+        """Return where a log ends whose newest stored segment is `seq` (None: none is), given the newest version."""
+        row = newest.row(stream)
+        if row is not None and (seq is None or seq < row.segment):
+            return segments.end_at(row)
+        return segments.End() if seq is None else await self.segment_end(newest.vault, stream, seq)
+
+    async def segment_end(self, vault: bytes, stream: bytes, seq: int) -> segments.End:
+        """Return where a log ends after its stored segment `seq`."""
         known = self._ends.get((vault, stream, seq))
         if known is not None:
             return known
@@ -133,8 +170,11 @@ class Objects:
         self._ends.put((vault, stream, seq), segment.end)
         return segment.end
 
-    async def log_preamble(self, vault: bytes, stream: bytes) -> container.Preamble:
-        """Return the preamble of a log whose segment 0 is stored."""
+    async def log_preamble(self, newest: versions.Version, stream: bytes) -> container.Preamble:
+        """Return the preamble of a log that is in the newest floor, or whose segment 0 is stored."""
+        vault, row = newest.vault, newest.row(stream)
+        if row is not None:
+            return segments.preamble_at(row, vault=vault, stream=stream)
         known = self._preambles.get((vault, stream))
         if known is not None:
             return known
@@ -146,21 +186,45 @@ class Objects:
         self._preambles.put((vault, stream), preamble)
         return preamble
 
-    async def place(self, vault: bytes, stream: bytes, seq: int) -> Place:
-        """Return where a stored segment's piece lies in its log."""
-        known = self._places.get((vault, stream, seq))
+    async def header(self, vault: bytes, stream: bytes, seq: int) -> segments.Header:
+        """Return a stored segment's header."""
+        known = self._headers.get((vault, stream, seq))
         if known is not None:
             return known
         key = _stream_folder(vault, stream) + _digits(seq)
         header = segments.read_header(_there(await self._store.get(key, 0, segments.HEADER_SIZE)))
-        place = Place(header.start, header.length)
-        self._places.put((vault, stream, seq), place)
-        return place
+        self._headers.put((vault, stream, seq), header)
+        return header
 
     async def piece(self, vault: bytes, stream: bytes, seq: int, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` of a stored segment's piece."""
         key = _stream_folder(vault, stream) + _digits(seq)
         return _there(await self._store.get(key, segments.HEADER_SIZE + start, segments.HEADER_SIZE + end))
+
+    async def checkpoint_info(self, vault: bytes, kind: Kind, name: bytes) -> Info | None:
+        """Return the length and digest of a manifest's or part's file, or None if it is not there."""
+        return await self._store.head(_checkpoint_key(vault, kind, name))
+
+    async def checkpoint_bytes(self, vault: bytes, kind: Kind, name: bytes, start: int, end: int) -> bytes:
+        """Return the bytes from `start` up to `end` of a manifest's or part's file."""
+        return _there(await self._store.get(_checkpoint_key(vault, kind, name), start, end))
+
+    async def put_checkpoint(self, vault: bytes, kind: Kind, name: bytes, content: bytes) -> Stored | AlreadyThere:
+        """Store a manifest's or part's file unless its id is taken."""
+        return await self._store.put_new(_checkpoint_key(vault, kind, name), content)
+
+    async def missing_checkpoints(self, vault: bytes, kind: Kind, names: Sequence[bytes]) -> list[bytes]:
+        """Return those of these manifests or parts that are not there, in their order."""
+        keys = await self._store.missing([_checkpoint_key(vault, kind, name) for name in names])
+        return [bytes.fromhex(key.rpartition("/")[2]) for key in keys]
+
+    async def delete_checkpoints(self, vault: bytes, kind: Kind, names: Sequence[bytes]) -> None:
+        """Delete the files of manifests or parts, as far as they are there."""
+        # Most were deleted long ago: looking is a reader's work, and holds up no put.
+        missing = frozenset(await self.missing_checkpoints(vault, kind, names))
+        keys = [_checkpoint_key(vault, kind, name) for name in names if name not in missing]
+        for at in range(0, len(keys), _DELETED_AT_ONCE):
+            await self._store.delete(keys[at : at + _DELETED_AT_ONCE])
 
     async def usage_bytes(self, vault: bytes) -> int:
         """Return how many bytes the vault's objects have."""
@@ -177,13 +241,23 @@ async def parse_version(content: bytes, vault: bytes) -> versions.Version:
     return await _long(content, lambda: versions.read_version(content, vault))
 
 
+async def check_checkpoint(content: bytes, vault: bytes, kind: Kind, name: bytes) -> None:
+    """Refuse with `ObjectInvalid` a manifest's or part's file whose form is wrong."""
+    await _long(content, lambda: checkpoints.check(content, vault, kind, name))
+
+
+async def digest_of(content: bytes) -> bytes:
+    """Return the SHA-256 of an object's content."""
+    return await _long(content, lambda: hashlib.sha256(content).digest())
+
+
 async def _long(content: bytes, work: Callable[[], Value]) -> Value:
     return await asyncio.to_thread(work) if len(content) > _LONG_BYTES else work()
 
 
 def _there(content: bytes | None) -> bytes:
     if content is None:
-        raise StoreUnavailable("an object is missing")
+        raise Missing("an object is missing")
     return content
 
 
@@ -197,6 +271,10 @@ def _sealed_folder(vault: bytes) -> str:
 
 def _stream_folder(vault: bytes, stream: bytes) -> str:
     return f"{vault.hex()}/logs/{stream.hex()}/"
+
+
+def _checkpoint_key(vault: bytes, kind: Kind, name: bytes) -> str:
+    return f"{vault.hex()}/{kind.value}/{name.hex()}"
 
 
 def _digits(number: int) -> str:

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from memseal_server import container
-from memseal_server.versions import StreamEnd
+from memseal_server.versions import Row, StreamEnd
 
 HEADER_SIZE = 52
 MAX_SEGMENT_BYTES = 68 * 1024 * 1024
@@ -70,14 +70,20 @@ def read_segment(data: bytes, *, seq: int) -> Segment:
     header = read_header(data)
     if header.length != len(data) - HEADER_SIZE:
         raise SegmentInvalid("The segment's length is not that of its piece.")
-    if seq > 0:
+    # A log whose beginning was never here starts with a segment 0 at the floor's row.
+    if seq > 0 or header.start > 0:
         return _walk(data, header, seq, at=HEADER_SIZE, chain=header.chain)
     if (header.start, header.first_index, header.chain) != (0, 0, _NO_CHAIN):
-        raise SegmentInvalid("Segment 0 starts at offset 0, index 0 and a chain of zeros.")
+        raise SegmentInvalid("A log starts at index 0 and a chain of zeros.")
     at = HEADER_SIZE + container.PREAMBLE_SIZE
     if len(data) < at:
         raise SegmentInvalid("Segment 0 ends before the log's preamble does.")
     return _walk(data, header, seq, at=at, chain=container.first_chain(data[HEADER_SIZE:at]))
+
+
+def preamble_at(row: Row, *, vault: bytes, stream: bytes) -> container.Preamble:
+    """Return the preamble of a log whose beginning is not needed any more."""
+    return container.Preamble(row.epoch, vault, stream, row.nonce)
 
 
 def read_log_preamble(data: bytes, *, vault: bytes, stream: bytes) -> container.Preamble:
@@ -102,6 +108,16 @@ def continues(segment: Segment, end: End) -> bool:
     """Whether the segment's piece begins where the log ends."""
     header = segment.header
     return (header.start, header.first_index, header.chain) == (end.length, end.records, end.chain)
+
+
+def end_at(row: Row) -> End:
+    """Return where a log ends of which nothing is above the floor."""
+    return End(row.length, row.records, row.chain, row.segment)
+
+
+def starts_at(header: Header, row: Row) -> bool:
+    """Whether a segment's piece begins where the floor ends."""
+    return (header.start, header.first_index, header.chain) == (row.length, row.records, row.chain)
 
 
 def is_within(end: End, named: StreamEnd | None) -> bool:

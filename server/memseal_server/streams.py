@@ -4,7 +4,7 @@ from memseal_server import access, container, segments
 from memseal_server.access import Role
 from memseal_server.blobs import Stored
 from memseal_server.limits import Limits, check_room, check_streams
-from memseal_server.objects import Objects, parse_segment
+from memseal_server.objects import Objects, parse_segment, settled
 from memseal_server.problems import Problem
 from memseal_server.segments import End
 from memseal_server.versions import Entry, Version
@@ -24,35 +24,45 @@ class Streams:
 
     async def read(self, vault: bytes, stream: bytes, start: int, limit: int) -> tuple[bytes, int]:
         """Return at most `limit` bytes of a log from offset `start`, and the log's length in bytes."""
-        newest_seq = (await self._objects.view(vault, stream)).seq
-        if newest_seq is None:
-            raise Problem("not_found", "Ask the heads which logs there are.")
-        length = (await self._objects.end(vault, stream, newest_seq)).length
-        if start > length:
-            raise Problem("log_range", "Ask from an offset within the log's length.")
-        stop = min(length, start + limit)
-        seq = await self._find(vault, stream, start, newest_seq)
-        pieces: list[bytes] = []
-        while start < stop:
-            place = await self._objects.place(vault, stream, seq)
-            end = min(stop - place.start, place.length)
-            pieces.append(await self._objects.piece(vault, stream, seq, start - place.start, end))
-            start, seq = place.start + end, seq + 1
-        return b"".join(pieces), length
+        return await settled(lambda: self._read(vault, stream, start, limit))
 
     async def put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
         """Store a segment that continues its log; whether it is new, else the same bytes were there already."""
-        view = await self._objects.view(vault, stream)
-        if view.version is None:
-            raise Problem("vault_unknown", "Register the vault first.")
-        newest = await self._objects.version(vault, view.version)
+        return await settled(lambda: self._put(vault, stream, seq, content, key, refill=refill))
+
+    async def _read(self, vault: bytes, stream: bytes, start: int, limit: int) -> tuple[bytes, int]:
+        newest, newest_seq = await self._view(vault, stream)
+        row = newest.row(stream)
+        if newest_seq is None and row is None:
+            raise Problem("not_found", "Ask the heads which logs there are.")
+        if row is not None and start < row.length:
+            raise _below_floor()
+        length = (await self._objects.end(newest, stream, newest_seq)).length
+        if start > length:
+            raise Problem("log_range", "Ask from an offset within the log's length.")
+        stop = min(length, start + limit)
+        if newest_seq is None or start == stop:
+            return b"", length
+        seq = await self._find(vault, stream, start, 0 if row is None else row.segment, newest_seq)
+        pieces: list[bytes] = []
+        while start < stop:
+            header = await self._objects.header(vault, stream, seq)
+            end = min(stop - header.start, header.length)
+            pieces.append(await self._objects.piece(vault, stream, seq, start - header.start, end))
+            start, seq = header.start + end, seq + 1
+        return b"".join(pieces), length
+
+    async def _put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
+        newest, newest_seq = await self._view(vault, stream)
         access.require(access.role_of(key, newest), Role.DEVICE)
+        if _is_below_floor(newest, stream, seq):
+            raise _below_floor()
         try:
             segment = await parse_segment(content, seq)
-            end = await self._objects.end(vault, stream, view.seq)
+            end = await self._objects.end(newest, stream, newest_seq)
             if seq > end.next:
                 raise _order(end)
-            preamble = await self._preamble(vault, stream, seq, content)
+            preamble = await self._preamble(newest, stream, seq, content)
             owner = _owner_of(newest, preamble, key)
             await self._check_epoch(newest, preamble)
         except segments.SegmentInvalid as error:
@@ -67,24 +77,30 @@ class Streams:
             raise Problem("epoch_ended", "Go on in a new stream of the newest epoch.")
         if not segments.continues(segment, end):
             raise _order(end)
-        return await self._store(vault, stream, seq, content, segment.end)
+        return await self._store(newest, stream, seq, content, segment.end)
 
-    async def _find(self, vault: bytes, stream: bytes, offset: int, newest_seq: int) -> int:
-        low, high = 0, newest_seq
+    async def _view(self, vault: bytes, stream: bytes) -> tuple[Version, int | None]:
+        view = await self._objects.view(vault, stream)
+        if view.version is None:
+            raise Problem("vault_unknown", "Register the vault first.")
+        return await self._objects.version(vault, view.version), view.seq
+
+    async def _find(self, vault: bytes, stream: bytes, offset: int, first_seq: int, newest_seq: int) -> int:
+        low, high = first_seq, newest_seq
         while low < high:
             middle = (low + high + 1) // 2
-            if (await self._objects.place(vault, stream, middle)).start <= offset:
+            if (await self._objects.header(vault, stream, middle)).start <= offset:
                 low = middle
             else:
                 high = middle - 1
         return low
 
-    async def _preamble(self, vault: bytes, stream: bytes, seq: int, content: bytes) -> container.Preamble:
-        if seq > 0:
-            return await self._objects.log_preamble(vault, stream)
+    async def _preamble(self, newest: Version, stream: bytes, seq: int, content: bytes) -> container.Preamble:
+        if seq > 0 or newest.row(stream) is not None:
+            return await self._objects.log_preamble(newest, stream)
         start = segments.HEADER_SIZE
         head = content[start : start + container.PREAMBLE_SIZE]
-        return segments.read_log_preamble(head, vault=vault, stream=stream)
+        return segments.read_log_preamble(head, vault=newest.vault, stream=stream)
 
     async def _check_epoch(self, newest: Version, preamble: container.Preamble) -> None:
         if preamble.epoch > newest.epoch:
@@ -96,15 +112,24 @@ class Streams:
         if not segments.begins_on(preamble, version.digest):
             raise segments.SegmentInvalid("The log began on another keyring.")
 
-    async def _store(self, vault: bytes, stream: bytes, seq: int, content: bytes, end: End) -> bool:
-        if seq == 0:
-            await check_streams(self._objects, self._limits, vault)
+    async def _store(self, newest: Version, stream: bytes, seq: int, content: bytes, end: End) -> bool:
+        vault = newest.vault
+        if seq == 0 and newest.row(stream) is None:
+            await check_streams(self._objects, self._limits, newest)
         await check_room(self._objects, self._limits, vault, len(content))
         outcome = await self._objects.put_segment(vault, stream, seq, content, end)
+        await self._check_floor_again(vault, stream, seq)
         if not isinstance(outcome, Stored):
             return await self._is_same(vault, stream, seq, content)
         self._waiters.wake(vault)
         return True
+
+    async def _check_floor_again(self, vault: bytes, stream: bytes, seq: int) -> None:
+        # Where a floor came in between and its sweep was done, the number was free again.
+        newest, _ = await self._view(vault, stream)
+        if _is_below_floor(newest, stream, seq):
+            await self._objects.delete_segments_below(vault, stream, seq + 1)
+            raise _below_floor()
 
     async def _is_same(self, vault: bytes, stream: bytes, seq: int, content: bytes) -> bool:
         there = await self._objects.segment_bytes(vault, stream, seq)
@@ -118,12 +143,21 @@ class Streams:
         return False
 
 
+def _is_below_floor(newest: Version, stream: bytes, seq: int) -> bool:
+    row = newest.row(stream)
+    return row is not None and seq < row.segment
+
+
 def _owner_of(newest: Version, preamble: container.Preamble, key: bytes) -> Entry:
     # The signer first: it mostly is the owner, and each try is a hash.
     for entry in sorted(newest.entries, key=lambda entry: entry.sign != key):
         if container.stream_id(newest.vault, entry.sign, preamble.nonce) == preamble.stream:
             return entry
     raise segments.SegmentInvalid("The log's stream id is derived from no device's signing key.")
+
+
+def _below_floor() -> Problem:
+    return Problem("below_floor", "Take in the newest floor's checkpoint, and go on from its row for this log.")
 
 
 def _order(end: End) -> Problem:

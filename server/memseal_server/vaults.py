@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from memseal_server import access, keyring
 from memseal_server.access import Role
 from memseal_server.blobs import BlobStore, Stored
+from memseal_server.floors import Floors
 from memseal_server.limits import Limits, check_room
-from memseal_server.objects import Objects, parse_version
+from memseal_server.objects import Missing, Objects, parse_version, settled
 from memseal_server.problems import Problem
 from memseal_server.segments import End
 from memseal_server.streams import Streams
@@ -27,17 +28,22 @@ _KEYRING_HEADROOM_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Heads:
-    """A vault's newest version, whether its sealed part is there, and the end of each of its logs, by stream id."""
+    """A vault's newest version, whether its sealed part is there, and the end of each of its logs, by stream id.
+
+    `floor_whole` says whether the checkpoint of the version's floor is there.
+    """
 
     version: Version
     whole: bool
+    floor_whole: bool
     logs: Mapping[bytes, End]
 
     def to_json(self) -> bytes:
         """Return the document of sync-protocol §2; equal heads are equal bytes."""
+        floor = self.version.floor
         document = {
             "keyring": {"version": self.version.number, "digest": self.version.digest.hex(), "whole": self.whole},
-            "floor": None,
+            "floor": None if floor is None else {"checkpoint": floor.checkpoint.hex(), "whole": self.floor_whole},
             "logs": {stream.hex(): end.to_members() for stream, end in sorted(self.logs.items())},
         }
         return json.dumps(document, separators=(",", ":")).encode()
@@ -57,6 +63,7 @@ class Vaults:
         self._storing: set[asyncio.Task[bool]] = set()  # the event loop itself keeps no task alive
         self.waiters = Waiters(limits.max_waiters)
         self.streams = Streams(self._objects, limits, self.waiters)
+        self.floors = Floors(self._objects, limits, self.waiters)
 
     async def admit(self, vault: bytes, key: bytes, *, registers: bool = False, refills: bool = False) -> Role:
         """Return what a key is in the vault now.
@@ -68,11 +75,7 @@ class Vaults:
 
     async def heads(self, vault: bytes) -> Heads:
         """Return the vault's heads as the store has them now."""
-        number, whole, streams = await self._objects.all_newest(vault)
-        if number is None:
-            raise _vault_unknown()
-        logs = {stream: await self._objects.end(vault, stream, seq) for stream, seq in streams.items()}
-        return Heads(await self._objects.version(vault, number), whole, logs)
+        return await settled(lambda: self._heads(vault))
 
     async def changed_heads(
         self, vault: bytes, key: bytes, known_tags: Container[str], wait_seconds: float
@@ -113,12 +116,11 @@ class Vaults:
         if number > next_number:
             raise _conflict()
         candidate = await _parse(content, vault, role)
-        if number < next_number:
-            return await self._complete(vault, number, candidate, content)
-        await _check_version(newest, candidate, role)
-        await self._check_room(vault, len(content))
+        if number == next_number:
+            await _check_version(newest, candidate, role)
+            await self._check_room(vault, len(content))
         # A device that hangs up cancels its request, which would leave the version without its sealed part.
-        storing = asyncio.create_task(self._store(vault, candidate, content))
+        storing = asyncio.create_task(self._store(number, newest, candidate, content, refill=refill))
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
         return await asyncio.shield(storing)
@@ -132,7 +134,54 @@ class Vaults:
             raise Problem("registration_closed", "Ask the server's operator to open it for new vaults.")
         return Role.BEARER if refills else access.founder_role(key, vault)
 
-    async def _store(self, vault: bytes, candidate: Version, content: bytes) -> bool:
+    async def _heads(self, vault: bytes) -> Heads:
+        contents = await self._objects.contents(vault)
+        if contents.version is None:
+            raise _vault_unknown()
+        newest = await self._objects.version(vault, contents.version)
+        floor = newest.floor
+        streams = contents.streams.keys() | (() if floor is None else floor.rows.keys())
+        logs = {stream: await self._objects.end(newest, stream, contents.streams.get(stream)) for stream in streams}
+        floor_whole = floor is not None and await self.floors.is_whole(vault, floor)
+        if floor is not None and not floor_whole:
+            await self._check_newest(newest)
+        return Heads(newest, contents.whole, floor_whole, logs)
+
+    async def _check_newest(self, version: Version) -> None:
+        # Else a checkpoint that a newer floor swept just now would look as if it were lost.
+        newest = await self._objects.newest_version(version.vault)
+        if newest is None or newest.number != version.number:
+            raise Missing("a newer version came meanwhile")
+
+    async def _store(
+        self, number: int, newest: Version | None, candidate: Version, content: bytes, *, refill: bool
+    ) -> bool:
+        vault = candidate.vault
+        turn = self.floors.turn(vault)
+        async with turn:
+            if newest is not None and number <= newest.number:
+                new = await self._complete(vault, number, candidate, content)
+                # It may be that a crash came before the sweep.
+                sweeps = number == newest.number
+            else:
+                await self._check_floor(newest, candidate, refill=refill)
+                new = await self._store_next(vault, candidate, content)
+                sweeps = newest is not None and newest.floor != candidate.floor
+            self.waiters.wake(vault)
+            if sweeps:
+                await self.floors.sweep(vault)
+        return new
+
+    async def _check_floor(self, newest: Version | None, candidate: Version, *, refill: bool) -> None:
+        try:
+            await settled(lambda: self.floors.check(newest, candidate, refill=refill))
+        except Problem:
+            # The same version, stored meanwhile, may have swept what it needed.
+            now = await self._objects.newest_version(candidate.vault)
+            if now is None or now.number < candidate.number:
+                raise
+
+    async def _store_next(self, vault: bytes, candidate: Version, content: bytes) -> bool:
         # The open part first: of versions that race for a number, it decides which one is there.
         open_part, sealed_part = _parts(candidate, content)
         outcome = await self._objects.put_open_part(vault, candidate.number, open_part)
@@ -140,7 +189,6 @@ class Vaults:
             return await self._complete(vault, candidate.number, candidate, content)
         if sealed_part:
             await self._objects.put_sealed_part(vault, candidate.number, sealed_part)
-        self.waiters.wake(vault)
         return True
 
     async def _complete(self, vault: bytes, number: int, candidate: Version, content: bytes) -> bool:

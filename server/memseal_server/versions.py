@@ -10,6 +10,7 @@ from memseal_server import container, packed
 MAX_VERSION_BYTES = 4 * 1024 * 1024
 MAX_ENTRIES = 1_024
 
+_ID_SIZE = 16
 _KEY_SIZE = 32
 _WRAP_SIZE = 1_216
 _SIGNATURE_SIZE = 64
@@ -68,6 +69,32 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Row:
+    """From where on a log is needed: its segment's number, and length, records, chain and counter before it.
+
+    `epoch` and `nonce` are those of the log's preamble.
+    """
+
+    epoch: int
+    nonce: bytes
+    segment: int
+    length: int
+    records: int
+    chain: bytes
+    counter: int
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A committed checkpoint: its id, its manifest's digest, its parts, and a row for each log, by stream id."""
+
+    checkpoint: bytes
+    digest: bytes
+    parts: tuple[bytes, ...]
+    rows: Mapping[bytes, Row]
+
+
+@dataclass(frozen=True)
 class Version:
     """A well-formed version (rule K1); `open_length` is where its stripped form ends, in bytes."""
 
@@ -81,6 +108,7 @@ class Version:
     kit: Mapping[str, Any]
     recovery: Mapping[str, Any] | None
     passphrase_since: int
+    floor: Floor | None
     fields: Mapping[str, Any]
     sealed: bytes
     sealed_found: bytes | None
@@ -91,6 +119,10 @@ class Version:
     def active_signers(self) -> frozenset[bytes]:
         """Return the signing keys of the active devices."""
         return frozenset(entry.sign for entry in self.entries if entry.active)
+
+    def row(self, stream: bytes) -> Row | None:
+        """Return the floor's row for a stream, or None where the log is needed from its beginning."""
+        return None if self.floor is None else self.floor.rows.get(stream)
 
 
 def read_version(data: bytes, vault: bytes) -> Version:
@@ -108,13 +140,12 @@ def read_version(data: bytes, vault: bytes) -> Version:
     open_length = records[1].stop
     sealed_part = data[open_length:]
     sealed = _bytes(approval, "sealed", _KEY_SIZE)
-    _require("floor" in public, "`floor` is missing.")
     number = _integer(public, "version", least=1)
     epoch = _integer(public, "epoch", least=1)
     _require(
         preamble.epoch == epoch
         and preamble.stream == bytes(8) + number.to_bytes(8, "big")
-        and preamble.nonce == bytes(12),
+        and preamble.nonce == bytes(container.NONCE_SIZE),
         "The preamble does not agree with the public section.",
     )
     head = data[: container.PREAMBLE_SIZE] + data[records[0].start : records[0].stop]
@@ -129,6 +160,7 @@ def read_version(data: bytes, vault: bytes) -> Version:
         kit=_read_kit(public),
         recovery=_read_recovery(public),
         passphrase_since=_integer(public, "passphrase_since", least=1),
+        floor=_read_floor(public),
         fields=public,
         sealed=sealed,
         sealed_found=hashlib.sha256(sealed_part).digest() if sealed_part else None,
@@ -213,7 +245,7 @@ def _read_entry(fields: Mapping[str, Any]) -> Entry:
     _require("ended" in fields, "`ended` is missing.")
     ended = None if fields["ended"] is None else _map(fields["ended"], "`ended`")
     return Entry(
-        id=_bytes(fields, "id", 16),
+        id=_bytes(fields, "id", _ID_SIZE),
         sign=_signing_key(fields, "sign"),
         wrap=_bytes(fields, "wrap", _WRAP_SIZE),
         since=_integer(fields, "since", least=1),
@@ -227,7 +259,7 @@ def _read_streams(ended: Mapping[str, Any]) -> Mapping[bytes, StreamEnd]:
     streams: dict[bytes, StreamEnd] = {}
     for listed in _array(ended.get("streams"), "`streams`"):
         stream, records, chain, length = _array(listed, "A stream's end", 4)
-        name = _sized(stream, 16, "A stream id")
+        name = _sized(stream, _ID_SIZE, "A stream id")
         _require(name not in streams, "A stream's end stands twice.")
         streams[name] = StreamEnd(
             records=_whole(records, 0, "A count of records"),
@@ -259,6 +291,39 @@ def _read_opener(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     _bytes(fields, "wrap", _WRAP_SIZE)
     _signing_key(fields, "request")
     return fields
+
+
+def _read_floor(public: Mapping[str, Any]) -> Floor | None:
+    _require("floor" in public, "`floor` is missing.")
+    if public["floor"] is None:
+        return None
+    floor = _map(public["floor"], "`floor`")
+    parts = tuple(_sized(part, _ID_SIZE, "A part id") for part in _array(floor.get("parts"), "`parts`"))
+    _require(len(set(parts)) == len(parts), "A part stands twice in the floor.")
+    return Floor(
+        checkpoint=_bytes(floor, "checkpoint", _ID_SIZE),
+        digest=_bytes(floor, "digest", _KEY_SIZE),
+        parts=parts,
+        rows=_read_rows(floor),
+    )
+
+
+def _read_rows(floor: Mapping[str, Any]) -> Mapping[bytes, Row]:
+    rows: dict[bytes, Row] = {}
+    for listed in _array(floor.get("logs"), "`logs`"):
+        stream, epoch, nonce, segment, length, records, chain, counter = _array(listed, "A floor's row", 8)
+        name = _sized(stream, _ID_SIZE, "A stream id")
+        _require(name not in rows, "A log stands twice in the floor.")
+        rows[name] = Row(
+            epoch=_whole(epoch, 1, "An epoch"),
+            nonce=_sized(nonce, container.NONCE_SIZE, "A nonce"),
+            segment=_whole(segment, 0, "A number of a segment"),
+            length=_whole(length, container.PREAMBLE_SIZE, "A length", _LENGTHS_BELOW),
+            records=_whole(records, 0, "A count of records"),
+            chain=_sized(chain, _KEY_SIZE, "A chain"),
+            counter=_whole(counter, 0, "A counter", _LENGTHS_BELOW),
+        )
+    return rows
 
 
 def _read_signatures(approval: Mapping[str, Any]) -> tuple[tuple[bytes, bytes], ...]:

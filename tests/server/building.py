@@ -5,6 +5,7 @@ import copy
 import hashlib
 import time
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +64,21 @@ def entry(name: str, since: int) -> Fields:
         "since": since,
         "ended": None,
     }
+
+
+def object_id(name: str) -> bytes:
+    """The id of the manifest or part of this name."""
+    return some_bytes(f"object {name}", 16)
+
+
+def manifest(vault: bytes, name: str) -> bytes:
+    body = some_bytes(f"manifest {name}", BODY_SIZE)
+    return preamble(3, 1, vault, object_id(name), bytes(12)) + record(0, body)
+
+
+def part(vault: bytes, name: str, count: int = 1, size: int = BODY_SIZE) -> bytes:
+    records = (record(index, some_bytes(f"{name} {index}", size)) for index in range(count))
+    return preamble(3, 0, vault, object_id(name), bytes(12)) + b"".join(records)
 
 
 def opener(what: str, generation: int, since: int) -> Fields:
@@ -152,6 +168,16 @@ class Draft:
         self.signers.append(private_key(name))
         return self
 
+    def floor(self, name: str, parts: Sequence[str] = (), rows: Sequence[list[Any]] = ()) -> "Draft":
+        """Commit the checkpoint of this name."""
+        self.fields["floor"] = {
+            "checkpoint": object_id(name),
+            "digest": sha256(manifest(self.vault, name)),
+            "parts": [object_id(part_name) for part_name in parts],
+            "logs": [list(row) for row in rows],
+        }
+        return self
+
     def new_kit(self) -> "Draft":
         self.fields["kit"] = kit(self.fields["kit"]["generation"] + 1, self.fields["version"])
         return self
@@ -221,6 +247,12 @@ class Log:
             "chain": self.chain(stop).hex(),
             "next": next_seq,
         }
+
+    def row(self, stop: int, segment: int, counter: int = 0) -> list[Any]:
+        """The floor's row for the first `stop` records of this log, which the segments below `segment` have."""
+        nonce = self.preamble[48:60]
+        length = len(self.content(stop))
+        return [self.stream, self.epoch, nonce, segment, length, stop, self.chain(stop), counter or stop]
 
     def stream_end(self, stop: int | None = None) -> list[Any]:
         """The entry of `ended.streams` for this log."""

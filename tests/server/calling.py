@@ -1,8 +1,10 @@
 """Sends signed requests to a server, and reads its answers."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 from aiohttp import ClientSession
@@ -10,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from tests.server.building import Draft, Log, Signing, private_key
+from tests.server.building import Draft, Log, Signing, manifest, object_id, part, private_key
 
 
 @dataclass(frozen=True)
@@ -96,5 +98,48 @@ class Caller:
         path = f"/v1/vaults/{log.vault.hex()}/logs/{log.stream.hex()}"
         return await self.send("GET", path, key, query=query)
 
+    async def put_manifest(self, vault: bytes, name: str, content: bytes, key: str = "alice", **signing: Any) -> Answer:
+        return await self.send("PUT", _object_path(vault, "checkpoints", name), key, content, **signing)
+
+    async def get_manifest(self, vault: bytes, name: str, key: str = "alice", **signing: Any) -> Answer:
+        return await self.send("GET", _object_path(vault, "checkpoints", name), key, **signing)
+
+    async def put_part(self, vault: bytes, name: str, content: bytes, key: str = "alice", **signing: Any) -> Answer:
+        return await self.send("PUT", _object_path(vault, "parts", name), key, content, **signing)
+
+    async def get_part(self, vault: bytes, name: str, key: str = "alice", **signing: Any) -> Answer:
+        return await self.send("GET", _object_path(vault, "parts", name), key, **signing)
+
+    async def put_checkpoint(self, vault: bytes, name: str, *parts: str) -> None:
+        """Put the checkpoint of this name, as far as it is not there."""
+        for part_name in parts:
+            assert (await self.put_part(vault, part_name, part(vault, part_name))).status in (200, 201)
+        assert (await self.put_manifest(vault, name, manifest(vault, name))).status in (200, 201)
+
+    async def commit(self, draft: Draft, name: str, parts: Sequence[str] = (), *rows: list[Any]) -> Draft:
+        """Put a checkpoint, and the version after this one with a floor at these rows."""
+        await self.put_checkpoint(draft.vault, name, *parts)
+        floor = draft.next("alice").floor(name, parts, rows)
+        assert (await self.put_version(floor)).outcome == (201, "")
+        return floor
+
+    async def there(self, vault: bytes, *names: str) -> list[str]:
+        """Which of these manifests and parts are there."""
+        answers = [(name, await self.get_manifest(vault, name), await self.get_part(vault, name)) for name in names]
+        return [name for name, *found in answers if 200 in [answer.status for answer in found]]
+
+    async def push(self, log: Log, bounds: Sequence[int], key: str = "alice", **signing: Any) -> None:
+        """Put a log in segments that are cut at these records."""
+        for seq, (start, stop) in enumerate(pairwise(bounds)):
+            assert (await self.put_segment(log, seq, log.segment(start, stop), key, **signing)).status == 201
+
     async def get_heads(self, vault: bytes, key: str = "alice", **signing: Any) -> Answer:
         return await self.send("GET", f"/v1/vaults/{vault.hex()}/heads", key, **signing)
+
+    async def end_of(self, log: Log, key: str = "alice") -> Any:
+        """Where a log ends, as the heads say."""
+        return (await self.get_heads(log.vault, key)).json["logs"][log.stream.hex()]
+
+
+def _object_path(vault: bytes, folder: str, name: str) -> str:
+    return f"/v1/vaults/{vault.hex()}/{folder}/{object_id(name).hex()}"

@@ -41,7 +41,21 @@ async def end_all() -> None:
 
 
 async def start(store: Path, *options: str) -> Running:
-    process = await start_process("--store", str(store), "--listen", "127.0.0.1:0", *options)
+    return await _listening(await start_process("--store", str(store), "--listen", "127.0.0.1:0", *options))
+
+
+async def start_dying(store: Path, where: str) -> Running:
+    """Start a server that dies at a place in its code, `module:Class.method`, as a kill there would end it."""
+    module, _, name = where.partition(":")
+    program = (
+        f"import os, sys; from memseal_server import __main__; from {module} import {name.partition('.')[0]}\n"
+        f"{name} = lambda *arguments: os._exit(9)\n"
+        "sys.exit(__main__.main(sys.argv[1:]))"
+    )
+    return await _listening(await _start("-c", program, "--store", str(store), "--listen", "127.0.0.1:0"))
+
+
+async def _listening(process: asyncio.subprocess.Process) -> Running:
     assert process.stdout is not None
     line = (await process.stdout.readline()).decode()
     assert line.startswith("listening on http://127.0.0.1:"), line
@@ -49,10 +63,12 @@ async def start(store: Path, *options: str) -> Running:
 
 
 async def start_process(*arguments: str) -> asyncio.subprocess.Process:
+    return await _start("-m", "memseal_server", *arguments)
+
+
+async def _start(*arguments: str) -> asyncio.subprocess.Process:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-m",
-        "memseal_server",
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -107,6 +107,75 @@ async def test_newest_of_each_has_one_key_per_folder(store: BlobStore) -> None:
     assert await store.newest_of_each("c/") == []
 
 
+async def test_keys_before_one_are_those_of_its_folder(store: BlobStore) -> None:
+    for key in ("a/k/03", "a/k/01", "a/k/02", "a/j/09", "a/l/01", "a/k-/01", "a/k/"):
+        await store.put_new(key, b"")
+    await store.delete(["a/k/"])
+    assert await store.keys_before("a/k/03", 9) == ["a/k/01", "a/k/02"]
+    assert await store.keys_before("a/k/99", 9) == ["a/k/01", "a/k/02", "a/k/03"]
+    assert await store.keys_before("a/k/99", 2) == ["a/k/01", "a/k/02"]
+    assert await store.keys_before("a/k/01", 9) == []
+    assert await store.keys_before("b/k/99", 9) == []
+
+
+async def test_missing_are_those_that_were_not_put_or_are_deleted(store: BlobStore) -> None:
+    for key in ("a/1", "a/2", "a/3"):
+        await store.put_new(key, b"")
+    await store.delete(["a/2"])
+    assert await store.missing(["a/4", "a/3", "a/2", "a/1"]) == ["a/4", "a/2"]
+    assert await store.missing([]) == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_object_that_was_deleted_is_not_there(store: BlobStore, other_store: BlobStore, size: int) -> None:
+    for key in ("a/1", "a/2", "a/3"):
+        await store.put_new(key, some_bytes(key, size))
+    await store.delete(["a/1", "a/3", "a/4"])
+    for each in (store, other_store):
+        assert [await each.get(key) for key in ("a/1", "a/2", "a/3")] == [None, some_bytes("a/2", size), None]
+        assert await each.head("a/1") is None
+        assert await each.newest(["a/"]) == ["a/2"]
+        assert await each.newest_of_each("a/") == ["a/2"]
+    assert await store.usage_bytes("a/") == size
+    assert await store.totals() == Totals(folders=1, objects=1, bytes=size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_key_of_a_deleted_object_is_free(store: BlobStore, size: int) -> None:
+    await store.put_new("a/1", some_bytes("content", size))
+    await store.delete(["a/1"])
+    await store.delete(["a/1"])
+    assert await store.totals() == Totals(folders=0, objects=0, bytes=0)
+    other = some_bytes("other", size)
+    assert await store.put_new("a/1", other) == Stored()
+    assert await store.get("a/1") == other
+    assert await store.usage_bytes("a/") == size
+
+
+async def test_deleted_object_is_not_there_after_the_store_was_closed(opener: Opener, tmp_path: Path) -> None:
+    store = await opener(tmp_path)
+    for size in SIZES:
+        await store.put_new(f"a/{size:06}", some_bytes("content", size))
+    await store.delete([f"a/{size:06}" for size in SIZES])
+    await store.close()
+    again = await opener(tmp_path)
+    assert await again.missing([f"a/{size:06}" for size in SIZES]) == [f"a/{size:06}" for size in SIZES]
+    assert await again.usage_bytes("a/") == 0
+    await again.close()
+
+
+@pytest.mark.parametrize("size", [10, 3 * MAX_INLINE_BYTES])
+async def test_object_that_is_read_while_it_is_deleted_is_whole_or_not_there(
+    store: BlobStore, other_store: BlobStore, size: int
+) -> None:
+    content = some_bytes("content", size)
+    for _ in range(20):
+        await store.put_new("a/1", content)
+        *found, _ = await asyncio.gather(*(other_store.get("a/1") for _ in range(8)), store.delete(["a/1"]))
+        assert {bytes(each) for each in found if each is not None} <= {content}
+        assert await other_store.get("a/1") is None
+
+
 async def test_usage_counts_each_object_once(store: BlobStore) -> None:
     await store.put_new("a/k/1", bytes(10))
     await store.put_new("a/k/1", bytes(10))
@@ -134,6 +203,8 @@ async def test_closed_store_says_that_it_is_unavailable(opener: Opener, tmp_path
         await store.put_new("a/1", b"")
     with pytest.raises(StoreUnavailable):
         await store.get("a/1")
+    with pytest.raises(StoreUnavailable):
+        await store.delete(["a/1"])
 
 
 async def test_put_whose_caller_went_away_disturbs_no_other(store: BlobStore) -> None:

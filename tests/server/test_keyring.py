@@ -175,28 +175,6 @@ def test_change_of_keys_in_the_same_epoch_is_refused(change: Change) -> None:
     assert refusal(previous, candidate) == "keyring_epoch_needed"
 
 
-# K8: floor.
-
-
-def test_floor_is_refused() -> None:
-    draft = first_version()
-    draft.fields["floor"] = {}
-    assert refusal(None, draft) == "keyring_floor"
-
-
-def test_version_without_a_floor_is_refused() -> None:
-    draft = first_version()
-    del draft.fields["floor"]
-    assert refusal(None, draft) == "keyring_malformed"
-
-
-def test_floor_that_appears_later_is_refused() -> None:
-    previous = two_devices()
-    candidate = previous.next("alice")
-    candidate.fields["floor"] = 0
-    assert refusal(previous, candidate) == "keyring_floor"
-
-
 # K9: sealed part.
 
 

@@ -12,10 +12,10 @@ LAYERS = [
     ["__main__"],
     ["app"],
     ["vaults"],
-    ["streams"],
+    ["streams", "floors"],
     ["limits"],
     ["objects", "access", "auth", "waiting"],
-    ["segments", "keyring", "metrics", "blobs.sqlite"],
+    ["segments", "checkpoints", "keyring", "metrics", "blobs.sqlite"],
     ["versions", "problems", "blobs.worker", "blobs.files", "logs", "recent"],
     ["container", "packed", "blobs"],
     [""],  # the package itself: its version
@@ -29,7 +29,7 @@ IMPORTERS = {
     "sqlite3": {"blobs.sqlite", "blobs.worker"},
 }
 # They decide from values alone.
-PURE = ["access", "container", "keyring", "packed", "segments", "problems", "versions"]
+PURE = ["access", "checkpoints", "container", "keyring", "packed", "segments", "problems", "versions"]
 
 
 def name_of(path: Path) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from memseal_server.blobs import Stored, StoreUnavailable
 from memseal_server.blobs.sqlite import MAX_INLINE_BYTES, SqliteStore
+from tests.server.building import some_bytes
 
 LARGE = bytes(MAX_INLINE_BYTES + 1)
 
@@ -45,6 +46,61 @@ async def test_files_that_a_dead_process_left_are_swept(tmp_path: Path) -> None:
     assert large_files(tmp_path) == kept
     assert await again.get("a/1") == LARGE
     await again.close()
+
+
+async def test_file_of_a_deleted_object_is_removed(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path)
+    await store.put_new("a/1", LARGE)
+    await store.put_new("a/2", LARGE)
+    await store.delete(["a/1"])
+    assert len(large_files(tmp_path)) == 1
+    await store.delete(["a/2"])
+    assert large_files(tmp_path) == []
+    await store.close()
+
+
+def found_in_database(folder: Path, content: bytes) -> int:
+    """How many of 100 samples of a content lie in the database's files."""
+    bytes_there = b"".join(path.read_bytes() for path in sorted(folder.glob("objects.db*")))
+    step = len(content) // 100
+    return sum(content[at : at + 50] in bytes_there for at in range(0, 100 * step, step))
+
+
+async def test_content_of_a_deleted_object_is_not_left_in_the_database(tmp_path: Path) -> None:
+    content = some_bytes("erased", MAX_INLINE_BYTES)
+    store = await SqliteStore.open(tmp_path)
+    await store.put_new("a/1", content)
+    await store.close()
+    assert found_in_database(tmp_path, content) > 90
+    again = await SqliteStore.open(tmp_path)
+    await again.delete(["a/1"])
+    await again.close()
+    assert found_in_database(tmp_path, content) == 0
+
+
+def delete_and_die(folder: Path) -> None:
+    """Put two large objects and delete one, in a process that dies before the file is removed."""
+    script = (
+        "import asyncio, os, sys; from pathlib import Path; from memseal_server.blobs.sqlite import SqliteStore\n"
+        "from memseal_server.blobs.files import LargeFiles\n"
+        "LargeFiles.remove_all = lambda files, names: os._exit(9)\n"
+        "async def run():\n"
+        "    store = await SqliteStore.open(Path(sys.argv[1]))\n"
+        "    for key in ('a/1', 'a/2'): await store.put_new(key, bytes(100_000))\n"
+        "    await store.delete(['a/1'])\n"
+        "asyncio.run(run())"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(folder)], check=False)
+    assert ended.returncode == 9
+
+
+async def test_file_that_a_crash_left_after_its_object_was_deleted_is_swept(tmp_path: Path) -> None:
+    delete_and_die(tmp_path)
+    assert len(large_files(tmp_path)) == 2
+    store = await SqliteStore.open(tmp_path)
+    assert len(large_files(tmp_path)) == 1
+    assert await store.missing(["a/1", "a/2"]) == ["a/1"]
+    await store.close()
 
 
 async def test_files_of_a_living_process_are_not_swept(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from memseal_server.limits import Limits
 from memseal_server.problems import Problem
 from memseal_server.waiting import Waiters
-from tests.server.building import Draft, Log
+from tests.server.building import Draft, Log, object_id
 from tests.server.calling import Answer, Caller
 
 # Far less than the polls would wait.
@@ -58,6 +58,46 @@ async def test_poll_wakes_when_the_keyring_changes(caller: Caller, first: Draft)
     poll = await begin_poll(caller, first)
     await caller.register(first.next("alice").add("bob"))
     assert (await poll).json["keyring"]["version"] == 2
+
+
+async def test_poll_wakes_at_once_when_a_floor_comes(caller: Caller, first: Draft, log: Log) -> None:
+    await caller.register(first)
+    await caller.push(log, [0, 2])
+    await caller.put_checkpoint(first.vault, "one")
+    poll = await begin_poll(caller, first)
+    started = time.perf_counter()
+    await caller.register(first.next("alice").floor("one", [], [log.row(2, 1)]))
+    answer = await poll
+    assert time.perf_counter() - started < 1
+    assert answer.json["floor"] == {"checkpoint": object_id("one").hex(), "whole": True}
+
+
+async def test_poll_wakes_at_once_when_the_floors_checkpoint_is_whole(caller: Caller, first: Draft) -> None:
+    for draft in (first, first.next("alice").floor("one", ["a"])):
+        await caller.put_version(draft, query="refill=true")
+    poll = await begin_poll(caller, first)
+    started = time.perf_counter()
+    await caller.put_checkpoint(first.vault, "one", "a")
+    answer = await poll
+    assert time.perf_counter() - started < 1
+    assert answer.json["floor"]["whole"] is True
+
+
+async def test_poll_wakes_at_once_when_the_version_is_completed(caller: Caller, first: Draft) -> None:
+    await caller.put_version(first.stripped(), query="refill=true")
+    poll = await begin_poll(caller, first)
+    started = time.perf_counter()
+    await caller.put_version(first)
+    answer = await poll
+    assert time.perf_counter() - started < 1
+    assert answer.json["keyring"]["whole"] is True
+
+
+async def test_poll_waits_on_where_an_object_changes_no_head(caller: Caller, first: Draft) -> None:
+    await caller.register(first)
+    poll = await begin_poll(caller, first, wait=1)
+    await caller.put_checkpoint(first.vault, "one", "a")
+    assert (await poll).status == 304
 
 
 async def test_all_polls_of_a_vault_wake(caller: Caller, first: Draft, log: Log) -> None:

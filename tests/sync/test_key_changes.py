@@ -223,6 +223,22 @@ def test_recovered_device_ends_the_one_whose_place_it_took(world: World) -> None
             open_vault(one.folder, one.disk, NEW_PASSPHRASE)
 
 
+def test_device_behind_an_older_passphrase_is_recovered_with_that_one(world: World) -> None:
+    """The newer one, made on the other device, is what was lost."""
+    remote, one = world.begin()
+    with remote.connected():
+        one.sync()
+        change_passphrase(one.vault)
+        one.close()
+        two = restored(world.two, world.folder / "two")
+        two.sync()
+        two.close()
+        with recover(two.folder, two.disk, world.code, ADDRESS, PASSPHRASE) as vault:
+            assert contents(vault) == CONTENTS - {"written afterwards"}
+            kit = vault.emergency_kit
+        joined_device(world.folder / "third", remote, kit, PASSPHRASE).close()
+
+
 def test_replaced_recovery_code_opens_nothing_on_the_server(world: World) -> None:
     remote, one = world.begin()
     with remote.connected():

@@ -57,8 +57,11 @@ def frame(index: int, body: bytes) -> bytes:
     return encode_header(len(body), index) + body
 
 
-def decode_header(content: memoryview, offset: int, index: int) -> Place:
-    """Return the place of the record expected at an offset; raises `FormatError`."""
+def decode_header(content: memoryview, offset: int, index: int, size: int | None = None) -> Place:
+    """Return the place of the record expected at an offset; raises `FormatError`.
+
+    `size` is how long the container is, where `content` is only a piece of it.
+    """
     header = content[offset : offset + HEADER_SIZE]
     if len(header) < HEADER_SIZE:
         raise FormatError("record_torn", f"the file ends inside the header of record {index}")
@@ -70,7 +73,7 @@ def decode_header(content: memoryview, offset: int, index: int) -> Place:
     if found != index:
         raise FormatError("record_order", f"another record stands where record {index} belongs")
     place = Place(index, offset, length)
-    if place.end > len(content):
+    if place.end > (len(content) if size is None else size):
         raise FormatError("record_torn", f"the file ends inside record {index}")
     return place
 
@@ -155,16 +158,17 @@ def seal_record(key: RecordKey, preamble: bytes, index: int, content: bytes) -> 
 
 def open_record(key: RecordKey, preamble: bytes, index: int, body: memoryview) -> memoryview:
     """Return the content of a sealed record; raises `FormatError`."""
+    plaintext = bytearray(len(body))  # opened straight into place: the last chunk comes out apart from the others
     try:
-        plaintext = primitives.open_sealed(key, _context(preamble, index), body)
+        length = primitives.open_sealed_into(key, _context(preamble, index), body, memoryview(plaintext))
     except primitives.NotAuthentic:
         raise FormatError("record_sealed", f"record {index} does not open: damaged, replaced or moved") from None
     size = 4 + int.from_bytes(plaintext[:4], "big")
-    if len(plaintext) < 4 or size > PLAINTEXT_LIMIT or len(plaintext) != padded_size(size):
+    if length < 4 or size > PLAINTEXT_LIMIT or length != padded_size(size):
         raise FormatError("record_padding", f"the padding of record {index} has the wrong length")
-    if plaintext.count(0, size) != len(plaintext) - size:
+    if plaintext.count(0, size, length) != length - size:
         raise FormatError("record_padding", f"the padding of record {index} is not zero")
-    return memoryview(plaintext)[4:size]
+    return memoryview(plaintext).toreadonly()[4:size]
 
 
 def _context(preamble: bytes, index: int) -> bytes:

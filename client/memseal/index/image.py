@@ -75,6 +75,19 @@ class SealedImage:
         view.foreign_vectors = fields.count("foreign_vectors")
         return view
 
+    def check(self) -> None:
+        """Open the rest and keep nothing of it; raises `FormatError`."""
+        fields, scratch = self._fields, memoryview(bytearray(_PIECE))
+        self._skim(fields.count("state", below=U53), scratch, _PIECE)
+        if fields.get("dimension") is not None:
+            dimension, count = fields.count("dimension", 1), fields.count("vectors")
+            self._skim(8 * count, scratch, _PIECE)
+            self._skim(2 * dimension * count, scratch, _whole_rows(dimension))
+
+    def _skim(self, size: int, scratch: memoryview, step: int) -> None:
+        for start in range(0, size, step):
+            self._fill(scratch[: min(step, size - start)], step)
+
     def _fill(self, target: memoryview, step: int) -> None:
         for start in range(0, len(target), step):
             piece = target[start : start + step]
@@ -96,7 +109,7 @@ def _cut(content: bytes) -> Iterator[memoryview]:
 def damage(read: Read, key: RecordKey) -> FormatError | None:
     """Return what is wrong with a cache file, or None."""
     try:
-        SealedImage(read, key).view().close()
+        SealedImage(read, key).check()
     except FormatError as error:
         return error
     return None

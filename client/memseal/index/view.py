@@ -21,6 +21,7 @@ from memseal.memory.operations import (
     Setting,
     Stamp,
     Tagging,
+    Unknown,
     decode_operation,
 )
 
@@ -129,8 +130,7 @@ class View:
                 case Remember() | Setting() | Embed():
                     pass
                 case unknown:
-                    detail = f"an operation this version does not know ({unknown.op!r}): update memseal"
-                    findings.append(Finding("operation_unknown", where, detail))
+                    findings.append(_not_known(unknown, where))
         self._drop_vectors()
         return findings
 
@@ -214,3 +214,24 @@ class View:
         self.pinned = pin
         if pin is not None and (self.vectors is None or self.vectors.dimension != pin[1]):
             self.vectors = VectorIndex(pin[1])
+
+
+class PassingView(View):
+    """Says of each record what a view would say of it, and keeps nothing."""
+
+    def apply_decoded(
+        self,
+        operations: Sequence[tuple[Operation, Stamp]],
+        columns: Sequence[Column],
+        where: str,
+        covered: bool = False,
+    ) -> list[Finding]:
+        """Return what could not be applied."""
+        findings = list[Finding]()
+        self._codes(columns, findings, where)
+        return findings + [_not_known(each, where) for each, _ in operations if isinstance(each, Unknown)]
+
+
+def _not_known(operation: Unknown, where: str) -> Finding:
+    detail = f"an operation this version does not know ({operation.op!r}): update memseal"
+    return Finding("operation_unknown", where, detail)

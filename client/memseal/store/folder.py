@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from memseal.errors import DiskError, VaultExists
+from memseal.errors import DiskError, MemsealError, VaultExists
 from memseal.store.disk import Disk
 
 DEVICE = "device.mseal"
@@ -27,6 +27,11 @@ class VaultFolder:
         self.path = path
         self._disk = disk
         self._durable_names: set[str] = set()
+
+    @property
+    def disk(self) -> Disk:
+        """The disk that it lies on."""
+        return self._disk
 
     def exists(self) -> bool:
         """Return whether a vault is here: a device file or a keyring."""
@@ -123,7 +128,7 @@ class VaultFolder:
             if not claimed:
                 raise taken
             disk.sync_folder(path.parent)
-        except (DiskError, VaultExists):
+        except (MemsealError, KeyboardInterrupt):
             with contextlib.suppress(DiskError):
                 if claimed:
                     disk.rename(path, folder.path)

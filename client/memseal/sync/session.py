@@ -32,7 +32,7 @@ PULL_LIMIT = 8 << 20
 _HELD_MOST = (64 << 20) + PULL_LIMIT
 # Another device can push between our look and our put; each look shows its progress, so few are needed.
 _LOOKS = 8
-_RACES = frozenset(("segment_conflict", "segment_order", "epoch_ended", "stream_ended"))
+_RACES = frozenset(("segment_conflict", "segment_order", "epoch_ended", "stream_ended", "below_floor"))
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ def import_bundle(
         done += len(some)
         if progress is not None:
             progress(min(done, total), total)
+    if progress is not None:
+        progress(total, total)
     return BundleReport(memories, operations, bundle.findings)
 
 

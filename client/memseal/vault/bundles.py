@@ -84,6 +84,7 @@ def _contents(view: View, entries: Dump, progress: Progress) -> Iterator[tuple[d
         done += len(some)
         progress(min(done, total), total)
         yield _record(view, some)
+    progress(total, total)
 
 
 def in_records(entries: Iterator[Entry]) -> Iterator[list[Entry]]:

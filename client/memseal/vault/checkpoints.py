@@ -1,6 +1,8 @@
 """Read the checkpoint that the newest floor names, and apply it (vault-format §8b)."""
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from memseal.errors import Finding, FormatError
@@ -37,12 +39,32 @@ def load_checkpoint(folder: VaultFolder, keychain: Keychain, view: View) -> list
     except FormatError as error:
         return [Finding(error.code, checkpoint_file(floor.checkpoint), str(error))]
     view.loading = True
-    for entry in manifest.parts:
-        for record in read_part(folder, keychain.vault_id, entry, findings):
-            apply_record(view, record, manifest.counter, part_file(entry.id), findings)
+    for entry, records, wrong in _read_ahead(folder, keychain.vault_id, manifest):
+        for record in records:
+            apply_record(view, record, manifest.counter, part_file(entry.id), wrong)
+        findings += wrong
     view.loading = False
     view.scrub()
     return findings
+
+
+def _read_ahead(
+    folder: VaultFolder, vault_id: bytes, manifest: Manifest
+) -> Iterator[tuple[PartEntry, list[Content], list[Finding]]]:
+    """Yield each part's records and what is wrong with it; the next one is opened meanwhile, on another core."""
+
+    def read(entry: PartEntry) -> tuple[PartEntry, list[Content], list[Finding]]:
+        wrong = list[Finding]()
+        return entry, list(read_part(folder, vault_id, entry, wrong)), wrong
+
+    due = deque[Future[tuple[PartEntry, list[Content], list[Finding]]]]()
+    with ThreadPoolExecutor(1) as beside:
+        for entry in manifest.parts:
+            due.append(beside.submit(read, entry))
+            if len(due) > 1:
+                yield due.popleft().result()
+        while due:
+            yield due.popleft().result()
 
 
 def read_manifest(folder: VaultFolder, keychain: Keychain, floor: Floor) -> Manifest:
@@ -81,6 +103,9 @@ def read_part(folder: VaultFolder, vault_id: bytes, entry: PartEntry, findings: 
         findings.append(Finding(error.code, name, str(error)))
         return
     wrong, opened = len(findings), 0
+    if len(content) != entry.length:
+        detail = "a part of the vault's checkpoint has another length than its manifest says"
+        findings.append(Finding("checkpoint_mismatch", name, detail))
     for record in read_run(name, entry.key, memoryview(content), chain_after=entry.chain):
         if isinstance(record, Finding):
             findings.append(record)

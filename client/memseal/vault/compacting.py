@@ -1,7 +1,7 @@
 """Make a checkpoint of an open vault and commit it as the floor (vault-format §8b)."""
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from memseal.format.checkpoint import PART_TARGET, Covered, Manifest, PartEntry, manifest_preamble, seal_manifest
@@ -47,9 +47,12 @@ class _Made:
     parts_kept: int
 
 
-def compact(opened: Opened, remote: str | None, *, thorough: bool) -> Compaction | None:
+def compact(
+    opened: Opened, remote: str | None, *, thorough: bool, given_up: Collection[bytes] = ()
+) -> Compaction | None:
     """Cover all logs by a checkpoint and drop what it covers; None where there was nothing to do.
 
+    `given_up`: manifest and parts of the present checkpoint that are damaged; what could be saved of them is in the logs.
     `thorough`: parts that hold something without effect are made anew. With a server the floor is committed there;
     raises what a synchronisation raises, and `FormatError` where the present checkpoint is damaged or not here.
     """
@@ -58,7 +61,7 @@ def compact(opened: Opened, remote: str | None, *, thorough: bool) -> Compaction
 
     def change() -> Change | None:
         rows = coverage(opened.logbook, _put_there(opened, address, None) if address else None)
-        making = _make(opened, rows, thorough)
+        making = _make(opened, rows, thorough, given_up)
         if making is None:
             return None
         if address:
@@ -94,15 +97,18 @@ def _put_there(opened: Opened, address: str, floor: Floor | None) -> Mapping[byt
 # ── making ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool) -> _Made | None:
+def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool, given_up: Collection[bytes]) -> _Made | None:
     """Write parts and manifest into the vault's folder; None where the floor would say what it says already."""
     logbook, before = opened.logbook, newest_rows(opened.keychain.keyring)
     moved = [(stream_id, row) for stream_id, row in rows.items() if before.get(stream_id) != row]
     erasing = logbook.view.state.erasures.is_due()
-    if not moved and not erasing and not thorough:
+    if not moved and not erasing and not thorough and not given_up:
         return None
     floor = opened.keychain.keyring.public.floor
-    old = None if floor is None else read_manifest(opened.folder, opened.keychain, floor)
+    old = None
+    if floor is not None and floor.checkpoint not in given_up:
+        old = read_manifest(opened.folder, opened.keychain, floor)
+        old = replace(old, parts=tuple(entry for entry in old.parts if entry.id not in given_up))
     kept = list[PartEntry]()
     sources = _sources(opened, old, moved, thorough or erasing, kept)
     model = "" if logbook.view.pinned is None else logbook.view.pinned[0]

@@ -45,6 +45,8 @@ class Logbook:
         """Own old logs that were written again elsewhere, and what is to be left of them."""
         self.floor_applied = b""
         """The checkpoint whose whole content is in the view."""
+        self.least_counter = 0
+        """New streams begin above it: what was saved of damaged logs may have higher stamps than any log that is left."""
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -55,6 +57,11 @@ class Logbook:
             self._load_one(stream_id, verified.get(stream_id))
         self.view.loading = False
         self.view.scrub()
+
+    def open_all(self) -> None:
+        """Look at how each log's file begins, and read no record."""
+        for stream_id in self.files.streams():
+            self._open_log(stream_id)
 
     def _load_one(self, stream_id: bytes, verified: End | None) -> None:
         log = self.logs.get(stream_id) or self._open_log(stream_id)
@@ -284,7 +291,8 @@ class Logbook:
         return Meta(log.counter or self._highest_own(), self._news_for(log), ()).counter
 
     def _highest_own(self) -> int:
-        return max((log.counter for log in self.logs.values() if log.stream.owner.id == self._device), default=0)
+        own = [log.counter for log in self.logs.values() if log.stream.owner.id == self._device]
+        return max([self.least_counter, *own])
 
     def _news_for(self, log: Log) -> tuple[Head, ...]:
         """Return the heads of the other logs that moved since this log's last record.

@@ -1,8 +1,10 @@
 """Make the parts of a checkpoint: from records that are gone through one by one, in bounded memory."""
 
 import secrets
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias
 
 from memseal.format.checkpoint import PART_TARGET, Manifest, PartEntry, part_preamble
 from memseal.format.content import Column, Content
@@ -22,19 +24,38 @@ _OPERATIONS = 4096
 _ROOM = PART_TARGET - (PART_TARGET >> 3)
 
 
+# Within a part each record waits for the hash of the one before; two parts at once keep two cores busy.
+_THREADS = 2
+
+Sayings: TypeAlias = tuple[dict[str, Any], tuple[Column, ...]]
+"""Meta and columns of one record."""
+
+
 def seal_parts(
     folder: VaultFolder, vault_id: bytes, model: str, sources: Iterable[tuple[Gleaned, int]]
 ) -> Iterator[PartEntry]:
     """Write parts with what was gleaned, durably, and yield what a manifest says of them."""
-    contents, size = list[tuple[dict[str, Any], tuple[Column, ...]]](), 0
+    due = deque[Future[PartEntry]]()
+    with ThreadPoolExecutor(_THREADS) as beside:
+        for contents in _divided(model, sources):
+            if len(due) == _THREADS:
+                yield due.popleft().result()
+            due.append(beside.submit(_seal, folder, vault_id, contents))
+        while due:
+            yield due.popleft().result()
+
+
+def _divided(model: str, sources: Iterable[tuple[Gleaned, int]]) -> Iterator[list[Sayings]]:
+    """Yield what each part is to hold."""
+    contents, size = list[Sayings](), 0
     for gleaned, weight in _gathered(sources):
         if contents and size + weight > _ROOM:
-            yield _seal(folder, vault_id, contents)
+            yield contents
             contents, size = [], 0
         contents.append(({"operations": gleaned.values}, gleaned.columns(model)))
         size += weight
     if contents:
-        yield _seal(folder, vault_id, contents)
+        yield contents
 
 
 def _gathered(sources: Iterable[tuple[Gleaned, int]]) -> Iterator[tuple[Gleaned, int]]:
@@ -50,9 +71,7 @@ def _gathered(sources: Iterable[tuple[Gleaned, int]]) -> Iterator[tuple[Gleaned,
         yield batch, size
 
 
-def _seal(
-    folder: VaultFolder, vault_id: bytes, contents: Sequence[tuple[dict[str, Any], tuple[Column, ...]]]
-) -> PartEntry:
+def _seal(folder: VaultFolder, vault_id: bytes, contents: Sequence[Sayings]) -> PartEntry:
     part_id, key = secrets.token_bytes(ID_SIZE), RecordKey(secrets.token_bytes(32))
     preamble = part_preamble(vault_id, part_id)
     sealed = list(seal_run(key, preamble, start_of_part(preamble), contents))

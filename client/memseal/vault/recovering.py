@@ -59,12 +59,16 @@ def enter(path: Path, disk: Disk, code_text: str, new: NewPassphrase, server: st
 
 
 def _is_inside(folder: VaultFolder, keyring: Keyring, stretch: Stretch) -> bool:
-    """Return whether the new passphrase opens the device that is here: an earlier try had come this far."""
+    """Return whether the new passphrase opens the device that is here: an earlier try had come this far.
+
+    One that sits behind an older passphrase than the vault's is not, even if that is to be the new one.
+    """
     try:
-        open_device(read_device_file(folder), keyring.public, stretch)
+        device = open_device(read_device_file(folder), keyring.public, stretch)
     except (PassphraseWrong, LocalRollback, DeviceEnded, DeviceFileDamaged):
         return False
-    return True
+    entry = keyring.public.entry_of(device.signing_public)
+    return entry is not None and entry.since >= keyring.public.passphrase_since
 
 
 def _take_place(

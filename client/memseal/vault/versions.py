@@ -49,7 +49,7 @@ def next_version(opened: Opened, change: Change) -> Made:
     """Return the version that follows the newest one here."""
     vault_id, chain = opened.device.vault_id, opened.keychain
     before, number = chain.keyring.public, chain.keyring.public.version + 1
-    vault_key = chain.vault_key if change.floor else VaultKey(secrets.token_bytes(32))
+    vault_key = chain.vault_key if change.floor is not None else VaultKey(secrets.token_bytes(32))
     kit = code = None
     if change.kit is not None:
         kit = NewKit.draw(vault_id, before.kit.generation + 1, number)
@@ -85,7 +85,7 @@ def _section(opened: Opened, change: Change, vault_key: VaultKey) -> PublicSecti
     newest = opened.keychain.keyring.newest
     before, number = newest.public, newest.public.version + 1
     following = replace(before, version=number, previous=newest.digest)
-    if change.floor:
+    if change.floor is not None:
         return replace(following, floor=change.floor)
     epoch_key = epoch_signing_key(vault_key, newest.vault_id, before.epoch + 1)
     return replace(
@@ -121,6 +121,6 @@ def _signers(opened: Opened, change: Change, vault_key: VaultKey) -> list[Signin
     signers = [opened.device.keys.sign, epoch_signing_key(chain.vault_key, vault_id, epoch)]
     if change.keys is not None:
         signers.append(change.keys.sign)
-    if not change.floor:
+    if change.floor is None:
         signers.append(epoch_signing_key(vault_key, vault_id, epoch + 1))
     return signers

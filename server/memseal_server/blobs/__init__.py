@@ -1,4 +1,4 @@
-"""The port to where a server's objects lie: create-only, whole, durable."""
+"""The port to where a server's objects lie: create-only, whole, durable, until they are deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,6 +63,18 @@ class BlobStore(Protocol):
 
     async def newest_of_each(self, folder: str) -> list[str]:
         """Return the greatest key of each folder anywhere under this one, greatest first; all of one moment."""
+        ...
+
+    async def keys_before(self, key: str, limit: int) -> list[str]:
+        """Return at most `limit` keys of a key's folder that stand before it, least first; itself need not exist."""
+        ...
+
+    async def missing(self, keys: Sequence[str]) -> list[str]:
+        """Return those of these keys under which nothing lies, in their order; all of one moment."""
+        ...
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects for good; a key under which nothing lies is passed over."""
         ...
 
     async def usage_bytes(self, folder: str) -> int:

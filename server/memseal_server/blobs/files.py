@@ -3,7 +3,8 @@
 import os
 import secrets
 import sys
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -63,6 +64,14 @@ class LargeFiles:
         """Remove a file that the database will not name."""
         (self._folder / name).unlink(missing_ok=True)
 
+    def remove_all(self, names: Iterable[str]) -> None:
+        """Remove files that the database no longer names."""
+        for name in names:
+            # Windows keeps a file that is being read: it goes when a process starts.
+            with suppress(PermissionError):
+                self.remove(name)
+        make_names_durable(self._folder)
+
     def close(self) -> None:
         """Give up this process's name."""
         self._alive.release()
@@ -80,7 +89,7 @@ class LargeFiles:
         kept = named()
         for path in paths:
             if path.suffix != _LOCK and path.name not in kept and path.name.partition("-")[0] not in alive:
-                path.unlink()
+                path.unlink(missing_ok=True)  # a living process may delete it at the same time
         for path in dead:
             path.unlink(missing_ok=True)
 

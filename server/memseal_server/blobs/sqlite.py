@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -83,6 +84,9 @@ class SqliteStore:
         try:
             return await asyncio.to_thread(self._files.read, file, start, end)
         except OSError as error:
+            # The database forgets an object before its file is removed.
+            if await self.head(key) is None:
+                return None
             raise StoreUnavailable("a file cannot be read") from error
 
     async def head(self, key: str) -> Info | None:
@@ -96,6 +100,24 @@ class SqliteStore:
     async def newest_of_each(self, folder: str) -> list[str]:
         """Return the greatest key of each folder anywhere under this one, greatest first; all of one moment."""
         return await self._reader().run(lambda db: _select_last_of_each(db, folder))
+
+    async def keys_before(self, key: str, limit: int) -> list[str]:
+        """Return at most `limit` keys of a key's folder that stand before it, least first; itself need not exist."""
+        return await self._reader().run(lambda db: _select_before(db, key, limit))
+
+    async def missing(self, keys: Sequence[str]) -> list[str]:
+        """Return those of these keys under which nothing lies, in their order; all of one moment."""
+        return await self._reader().run(lambda db: _select_missing(db, keys))
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects for good; a key under which nothing lies is passed over."""
+        # The database first: a file that it names has to be there, one that it does not name is swept at a start.
+        files = await self._writer.run(lambda db: [file for key in keys if (file := _delete(db, key))])
+        try:
+            if files:
+                await asyncio.to_thread(self._files.remove_all, files)
+        except OSError as error:
+            raise StoreUnavailable("a file cannot be removed") from error
 
     async def usage_bytes(self, folder: str) -> int:
         """Return how many bytes of content lie under a first folder (given with its `/`)."""
@@ -146,6 +168,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     # FULL: a commit is on disk, not only in order.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
+    # What was deleted is overwritten, and not only unlisted.
+    connection.execute("PRAGMA secure_delete = ON")
     return connection
 
 
@@ -174,6 +198,19 @@ def _insert(
         (key.partition("/")[0], length),
     )
     return Stored()
+
+
+def _delete(db: sqlite3.Connection, key: str) -> str | None:
+    """Delete an object; return the name of its file, if it has one."""
+    row = db.execute("SELECT length, file FROM objects WHERE key = ?", (key,)).fetchone()
+    if row is None:
+        return None
+    length, file = row
+    db.execute("DELETE FROM objects WHERE key = ?", (key,))
+    folder = key.partition("/")[0]
+    db.execute("UPDATE folders SET objects = objects - 1, bytes = bytes - ? WHERE name = ?", (length, folder))
+    db.execute("DELETE FROM folders WHERE name = ? AND objects = 0", (folder,))
+    return None if file is None else str(file)
 
 
 def _select_info(db: sqlite3.Connection, key: str) -> Info | None:
@@ -206,6 +243,22 @@ def _select_last_of_each(db: sqlite3.Connection, folder: str) -> list[str]:
         # All keys of that folder begin with its name, so the next one stands before the name.
         key = _select_last(db, folder, key.rpartition("/")[0] + "/")
     return found
+
+
+def _select_before(db: sqlite3.Connection, key: str, limit: int) -> list[str]:
+    folder = key.rpartition("/")[0] + "/"
+    rows = db.execute("SELECT key FROM objects WHERE key >= ? AND key < ? ORDER BY key LIMIT ?", (folder, key, limit))
+    return [str(found) for (found,) in rows]
+
+
+def _select_missing(db: sqlite3.Connection, keys: Sequence[str]) -> list[str]:
+    # One statement for all: the heads ask for every part of a checkpoint.
+    rows = db.execute(
+        "SELECT wanted.value FROM json_each(?) AS wanted"
+        " WHERE NOT EXISTS (SELECT 1 FROM objects WHERE key = wanted.value) ORDER BY wanted.key",
+        (json.dumps(list(keys)),),
+    )
+    return [str(key) for (key,) in rows]
 
 
 def _select_usage(db: sqlite3.Connection, folder: str) -> int:

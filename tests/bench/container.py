@@ -1,0 +1,218 @@
+"""What the container costs: checkpoints against bare sealing and hashing, replay of a log, compaction, erase.
+
+    python tests/bench/container.py [--megabytes 100] [--records 100000] [--runs 5] [--json OUT]
+
+Bare: Cobblestone-256 over the same bytes in one thread, SHA-256 over what it gives in another, in pieces of 2 MiB. The
+container works on two parts at once; it adds framing, padding, chain, meta and its checks.
+Figures are medians; the machine is shared: read the ratios.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import zstandard
+from cryptography.cobblestone import Cobblestone256Decryptor, Cobblestone256Encryptor
+from memseal import Vault
+from memseal.format.checkpoint import part_preamble
+from memseal.format.content import Column, Content
+from memseal.format.keys import RecordKey
+from memseal.format.part import Sealed, read_run, seal_run, start_of_part
+from rich.console import Console
+from rich.table import Table
+
+PASSPHRASE = "benchmark"
+DIMENSION = 384
+PIECE = 2 << 20
+PART_RECORDS = 7  # a part has at most 16 MiB
+_WORDS = (
+    "apple river window garden music winter doctor bicycle letter kitchen train mountain sister bread meeting summer "
+    "candle harbour lesson ticket orchard blanket market engine pepper violin morning castle pocket thunder"
+).split()
+
+
+def timed(action: Callable[[], Any]) -> float:
+    """Return the wall time of an action in seconds."""
+    before = time.perf_counter()
+    action()
+    return time.perf_counter() - before
+
+
+def paired(one: Callable[[], Any], other: Callable[[], Any], runs: int) -> tuple[float, float]:
+    """Return the median wall times of two actions that take turns, after one turn that is not counted."""
+    times = [(timed(one), timed(other)) for _ in range(runs + 1)][1:]
+    return statistics.median(each for each, _ in times), statistics.median(each for _, each in times)
+
+
+def memories(count: int) -> list[dict[str, Any]]:
+    """Return memories of 100 characters."""
+    rng = np.random.default_rng(1)
+    picks = rng.integers(0, len(_WORDS), (count, 16))
+    texts = (f"{number:07d} {' '.join(_WORDS[pick] for pick in row)}"[:100] for number, row in enumerate(picks))
+    return [{"content": text, "source": "benchmark"} for text in texts]
+
+
+def vectors(count: int) -> np.ndarray:
+    """Return random vectors of unit length, shape (count, 384)."""
+    made = np.random.default_rng(2).standard_normal((count, DIMENSION), dtype=np.float32)
+    return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True))
+
+
+# ── a checkpoint's bytes ────────────────────────────────────────────────────────────────────────────
+
+
+def seal_bare(key: bytes, pieces: Iterable[bytes]) -> list[bytes]:
+    """Seal pieces in one thread and hash what comes out in another."""
+    digest, sealed = hashlib.sha256(), list[bytes]()
+    with ThreadPoolExecutor(1) as beside:
+        waiting = None
+        for piece in pieces:
+            encryptor = Cobblestone256Encryptor(key, b"context")
+            sealed.append(encryptor.update(piece) + encryptor.finalize())
+            if waiting is not None:
+                waiting.result()
+            waiting = beside.submit(digest.update, sealed[-1])
+    digest.digest()
+    return sealed
+
+
+def open_bare(key: bytes, sealed: Iterable[bytes]) -> None:
+    """Open pieces in one thread and hash them in another."""
+    digest = hashlib.sha256()
+    with ThreadPoolExecutor(1) as beside:
+        for piece in sealed:
+            waiting = beside.submit(digest.update, piece)
+            decryptor = Cobblestone256Decryptor(key, b"context")
+            decryptor.update(piece)
+            decryptor.finalize()
+            waiting.result()
+    digest.digest()
+
+
+def checkpoint(megabytes: int, runs: int) -> dict[str, float]:
+    """Return throughput in bytes a second and ratios, sealing and opening, container against bare."""
+    raw, key, preamble = os.urandom(PIECE), os.urandom(32), part_preamble(bytes(16), bytes(range(16)))
+    rows = PIECE // (2 * DIMENSION)
+    content = raw[: rows * 2 * DIMENSION]
+    parts = max(2, megabytes * 1_000_000 // (PART_RECORDS * len(content)))
+    count = parts * PART_RECORDS
+    column = Column("embedding", "benchmark", "f2", DIMENSION, rows, content)
+    contents = [({"operations": []}, (column,))] * PART_RECORDS
+    size = count * len(content)
+    record_key = RecordKey(key)
+
+    def seal_part(_: int) -> list[Sealed]:
+        return list(seal_run(record_key, preamble, start_of_part(preamble), contents))
+
+    def seal() -> list[list[Sealed]]:
+        with ThreadPoolExecutor(2) as threads:
+            return list(threads.map(seal_part, range(parts)))
+
+    stored = memoryview(b"".join((preamble, *(each.record for each in seal_part(0)))))
+
+    def read_part(_: int) -> bool:
+        return all(isinstance(each, Content) for each in read_run("part", record_key, stored))
+
+    def read() -> None:
+        with ThreadPoolExecutor(2) as threads:
+            assert all(threads.map(read_part, range(parts)))
+
+    bare = seal_bare(key, [content] * count)
+    ours_seal, bare_seal = paired(seal, lambda: seal_bare(key, [content] * count), runs)
+    ours_open, bare_open = paired(read, lambda: open_bare(key, bare), runs)
+    return {
+        "seal_bytes_per_second": size / ours_seal,
+        "seal_ratio": bare_seal / ours_seal,
+        "open_bytes_per_second": size / ours_open,
+        "open_ratio": bare_open / ours_open,
+    }
+
+
+# ── a vault's life ──────────────────────────────────────────────────────────────────────────────────
+
+
+def plaintext_size(items: list[dict[str, Any]], embeddings: np.ndarray) -> int:
+    """Return how many bytes msgpack and zstd make of memories and vectors, without any sealing, 4,096 at a time."""
+    size = 0
+    for start in range(0, len(items), 4096):
+        some = embeddings[start : start + 4096].astype("<f2").tobytes()
+        size += len(zstandard.compress(msgpack.packb(items[start : start + 4096]))) + len(some)
+    return size
+
+
+def folder_size(path: Path, *folders: str) -> int:
+    """Return how many bytes the files in some folders of a vault have."""
+    return sum(file.stat().st_size for folder in folders for file in (path / folder).glob("*.mseal"))
+
+
+def opened_seconds(path: Path) -> float:
+    """Return how long reading the vault takes without its cache, passphrase included."""
+    (path / "cache" / "view.mseal").unlink(missing_ok=True)
+    taken = timed(lambda: Vault.open(path, PASSPHRASE, embedder=None, read_only=True).close())
+    return taken
+
+
+def life(folder: Path, records: int) -> dict[str, float]:
+    """Return figures of a vault of memories that were each written alone, with vectors."""
+    items, embeddings = memories(records), vectors(records)
+    path = folder / "single.vault"
+    vault = Vault.create(path, PASSPHRASE, embedder=None)
+    for item, embedding in zip(items, embeddings, strict=True):
+        vault.remember(item["content"], source=item["source"], embedding=embedding)
+    empty = folder / "empty.vault"
+    Vault.create(empty, PASSPHRASE, embedder=None).close()
+    vault.close()
+    derivation = statistics.median(opened_seconds(empty) for _ in range(3))
+    replay = statistics.median(opened_seconds(path) for _ in range(3)) - derivation
+    logs = folder_size(path, "logs")
+    vault = Vault.open(path, PASSPHRASE, embedder=None)
+    compacting = timed(vault.compact)
+    compacted = folder_size(path, "logs", "checkpoints", "parts")
+    first = vault.list(limit=1)[0]
+    erasing = timed(lambda: vault.erase(first.id))
+    vault.close()
+    plain = plaintext_size(items, embeddings)
+    from_checkpoint = statistics.median(opened_seconds(path) for _ in range(3)) - derivation
+    return {
+        "replay_records_per_second": records / replay,
+        "open_from_checkpoint_records_per_second": records / from_checkpoint,
+        "log_bytes_per_memory": logs / records,
+        "checkpoint_bytes_per_memory": compacted / records,
+        "plain_bytes_per_memory": plain / records,
+        "checkpoint_to_plain": compacted / plain,
+        "compaction_seconds": compacting,
+        "erase_seconds": erasing,
+    }
+
+
+def main() -> None:
+    """Run all of it and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    figures = checkpoint(options.megabytes, options.runs)
+    with tempfile.TemporaryDirectory() as folder:
+        figures |= life(Path(folder), options.records)
+    table = Table("figure", "value", title=f"{options.megabytes} MB checkpoint, {options.records:,} memories")
+    for name, value in figures.items():
+        table.add_row(name.replace("_", " "), f"{value:,.2f}")
+    Console().print(table)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

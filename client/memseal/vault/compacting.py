@@ -1,9 +1,11 @@
 """Make a checkpoint of an open vault and commit it as the floor (vault-format §8b)."""
 
+import contextlib
 import secrets
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from memseal.errors import RemoteRefused
 from memseal.format.checkpoint import PART_TARGET, Covered, Manifest, PartEntry, manifest_preamble, seal_manifest
 from memseal.format.derivation import checkpoint_key
 from memseal.format.floor import Floor, Row
@@ -23,6 +25,8 @@ from memseal.vault.rekeying import renew
 from memseal.vault.settling import object_file, settle_floor
 from memseal.vault.versions import Change
 
+# Bytes of log that make a checkpoint worth its while: about a second of reading.
+_WORTH = 32 << 20
 # A smaller part is put together with others: else every checkpoint would leave one more.
 _COUNTED = (LOGS, CHECKPOINTS, PARTS)
 _SMALL_PART = PART_TARGET // 4
@@ -52,7 +56,7 @@ def compact(
 ) -> Compaction | None:
     """Cover all logs by a checkpoint and drop what it covers; None where there was nothing to do.
 
-    `given_up`: manifest and parts of the present checkpoint that are damaged; what could be saved of them is in the logs.
+    `given_up`: manifest and parts of the present checkpoint that are damaged; what could be saved is in the logs.
     `thorough`: parts that hold something without effect are made anew. With a server the floor is committed there;
     raises what a synchronisation raises, and `FormatError` where the present checkpoint is damaged or not here.
     """
@@ -80,6 +84,21 @@ def compact(
         opened.logbook.view.state.erasures.note_covered()
     save_marks(opened)
     return Compaction(made[-1].parts_made, made[-1].parts_kept, before, _size(opened), tuple(left))
+
+
+def compact_when_due(opened: Opened, remote: str | None) -> None:
+    """Make a checkpoint where the logs have grown by so much that opening and joining would feel it.
+
+    What keeps it from being committed (another device was quicker, the server is full) is left to the next time.
+    """
+    rows = newest_rows(opened.keychain.keyring)
+    uncovered = sum(
+        log.end.length - (rows[stream_id].end.length if stream_id in rows else log.start.length)
+        for stream_id, log in opened.logbook.logs.items()
+    )
+    if uncovered >= _WORTH and not opened.logbook.findings:
+        with contextlib.suppress(RemoteRefused):
+            compact(opened, remote, thorough=False)
 
 
 def _put_there(opened: Opened, address: str, floor: Floor | None) -> Mapping[bytes, RemoteLog]:

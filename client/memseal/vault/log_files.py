@@ -18,22 +18,22 @@ class LogFiles:
 
     def __init__(self, folder: VaultFolder) -> None:
         """Take the vault's folder; nothing is read yet."""
-        self._folder = folder
+        self.folder = folder
         self._bases: dict[bytes, Base | None] = {}
 
     def streams(self) -> list[bytes]:
         """Return the ids of all logs in the folder, readable or not."""
-        stems = self._folder.stems(LOGS)
+        stems = self.folder.stems(LOGS)
         return [bytes.fromhex(stem) for stem in stems if len(stem) == 32 and _ID_DIGITS.issuperset(stem)]
 
     def preamble(self, stream_id: bytes) -> bytes:
         """Return the preamble of a log's file, or as much of it as there is."""
-        return self._folder.read(log_file(stream_id), 0, PREAMBLE_SIZE) or b""
+        return self.folder.read(log_file(stream_id), 0, PREAMBLE_SIZE) or b""
 
     def base(self, stream_id: bytes) -> Base | None:
         """Return where a file without a beginning begins; None: it has it. Raises `FormatError` `base_damaged`."""
         if stream_id not in self._bases:
-            head = self._folder.read(log_file(stream_id), 0, PREAMBLE_SIZE + BASE_SIZE) or b""
+            head = self.folder.read(log_file(stream_id), 0, PREAMBLE_SIZE + BASE_SIZE) or b""
             self._bases[stream_id] = decode_base(head)
         return self._bases[stream_id]
 
@@ -45,22 +45,22 @@ class LogFiles:
     def read(self, stream_id: bytes, start: int, end: int | None = None) -> bytes:
         """Return a log's stored bytes from a record's offset on, up to another's."""
         shift = self._shift(stream_id)
-        return self._folder.read(log_file(stream_id), start + shift, None if end is None else end + shift) or b""
+        return self.folder.read(log_file(stream_id), start + shift, None if end is None else end + shift) or b""
 
     def length(self, stream_id: bytes) -> int:
         """Return how long a log is with what is in its file; 0 where it is missing."""
-        size = self._folder.size(log_file(stream_id))
+        size = self.folder.size(log_file(stream_id))
         return 0 if size is None else size - self._shift(stream_id)
 
     def begin(self, stream_id: bytes, preamble: bytes, base: Base | None, *pieces: bytes) -> None:
         """Put a file in the place of a log's, all or nothing: with these records after its beginning or base."""
         head = preamble if base is None else preamble + base.to_bytes()
-        self._folder.append(log_file(stream_id), 0, head, *pieces)
+        self.folder.append(log_file(stream_id), 0, head, *pieces)
         self._bases[stream_id] = base
 
     def append(self, stream_id: bytes, offset: int, *pieces: bytes) -> None:
         """Write records at an offset, cutting off what is beyond it; the last piece when the others are durable."""
-        self._folder.append(log_file(stream_id), offset + self._shift(stream_id), *pieces)
+        self.folder.append(log_file(stream_id), offset + self._shift(stream_id), *pieces)
 
     def trim(self, stream_id: bytes, preamble: bytes, base: Base) -> None:
         """Drop what stands before a place in the log, all or nothing."""
@@ -68,7 +68,7 @@ class LogFiles:
 
     def remove(self, stream_id: bytes) -> None:
         """Remove a log's file."""
-        self._folder.remove(log_file(stream_id))
+        self.folder.remove(log_file(stream_id))
         self._bases.pop(stream_id, None)
 
     def _shift(self, stream_id: bytes) -> int:

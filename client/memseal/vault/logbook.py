@@ -46,7 +46,7 @@ class Logbook:
         self.floor_applied = b""
         """The checkpoint whose whole content is in the view."""
         self.least_counter = 0
-        """New streams begin above it: what was saved of damaged logs may have higher stamps than any log that is left."""
+        """New streams begin above it: what a repair saved may have higher stamps than any log that is left."""
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -73,7 +73,7 @@ def _sync(opened: Opened, transport: Transport, accept_rollback: bool) -> SyncRe
     outcome = session.outcome()
     return SyncReport(
         remote=transport.address,
-        new_memories=opened.logbook.view.state.count() - before,
+        new_memories=max(0, opened.logbook.view.state.count() - before),  # an erase may have come as well
         pulled_bytes=outcome.pulled_bytes,
         pushed_bytes=outcome.pushed_bytes,
         findings=[*outcome.findings, *all_findings(opened)],

@@ -45,7 +45,7 @@ from memseal.vault import (
     syncing,
 )
 from memseal.vault.batch import Batch
-from memseal.vault.compacting import Compaction, compact
+from memseal.vault.compacting import Compaction, compact, compact_when_due
 from memseal.vault.covering import Quarantined, quarantine
 from memseal.vault.creation import create_folder
 from memseal.vault.erasing import Erasure
@@ -215,8 +215,10 @@ class Vault:
     def _settle(self) -> None:
         opened = self._opened
         save_marks(opened)
-        # A cache only saves time: a full disk is no reason to fail after everything that counts was written.
+        # Both only save time: a full disk is no reason to fail after everything that counts was written.
         with contextlib.suppress(DiskError):
+            if not opened.device.marks.server:
+                compact_when_due(opened, None)
             write_cache(opened)
 
     def __enter__(self) -> Self:
@@ -598,8 +600,8 @@ class Vault:
         with self._writing() as opened:
             report = syncing.sync(opened, remote, accept_rollback=accept_rollback)
             drop_stale_cache(opened)
-            if remote in (None, opened.device.marks.server):
-                erasing.finish(opened, remote)
+            if remote in (None, opened.device.marks.server) and not erasing.finish(opened, remote):
+                compact_when_due(opened, remote)
             return report
 
     def compact(self, *, remote: str | None = None, thorough: bool = True) -> Compaction | None:

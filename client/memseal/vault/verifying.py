@@ -38,11 +38,7 @@ def verify(opened: Opened, *, read_data: bool = True, progress: Progress | None 
     findings = [*_keys(watched, opened), *(_data(watched, opened) if read_data else _structure(watched, opened))]
     if progress:
         progress(_size(opened), _size(opened))
-    first = {(finding.code, finding.where): finding for finding in reversed(findings)}
-    kept = [
-        finding for finding in dict.fromkeys(findings) if read_data or first[finding.code, finding.where] == finding
-    ]
-    return [_advised(finding) for finding in kept]
+    return [_advised(finding) for finding in dict.fromkeys(findings)]
 
 
 def _keys(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
@@ -112,7 +108,14 @@ def _size(opened: Opened) -> int:
 
 
 def _structure(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
-    yield from all_findings(opened)
+    noticed = all_findings(opened)
+    yield from noticed
+    # What was noticed when the vault was opened may be said in other words.
+    known = {(finding.code, finding.where) for finding in noticed}
+    yield from (finding for finding in _framework(folder, opened) if (finding.code, finding.where) not in known)
+
+
+def _framework(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
     logbook = _fresh_logbook(folder, opened)
     logbook.open_all()
     logbook.view.close()
@@ -135,9 +138,9 @@ def _framing(files: LogFiles, log: Log, opened: Opened) -> Iterator[Finding]:
 
 
 def frames(files: LogFiles, stream_id: bytes, start: End, until: int) -> Iterator[Place]:
-    """Yield where a log's records stand in the whole log, from their headers; raises `FormatError` at the first wrong one.
+    """Yield where a log's records stand in the whole log, from their headers alone.
 
-    Of large records only the headers are read.
+    Raises `FormatError` at the first that is wrong.
     """
     offset, index, first, window = start.length, start.records, start.length, memoryview(b"")
     while offset < until:

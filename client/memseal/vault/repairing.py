@@ -1,0 +1,427 @@
+"""Write a repaired copy of a damaged vault: a plan first, then all that can be read, and names for what is lost."""
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from memseal.errors import DiskError, Finding, FormatError, VaultMissing
+from memseal.format.checkpoint import Manifest, PartEntry
+from memseal.format.content import Column
+from memseal.format.device_file import Stretch
+from memseal.format.floor import Row
+from memseal.format.preamble import PREAMBLE_SIZE
+from memseal.format.records import SMALLEST_RECORD
+from memseal.memory.operations import decode_meta, decode_operation, first_place
+from memseal.store.folder import CHECKPOINTS, DEVICE, KEYRING, LOCK, LOGS, PARTS, VaultFolder
+from memseal.store.lock import VaultLock
+from memseal.vault.batch import Batch, restamped
+from memseal.vault.cache import VIEW
+from memseal.vault.checkpoints import check_part, checkpoint_file, operations_of, part_file, read_manifest, read_part
+from memseal.vault.compacting import compact
+from memseal.vault.device import read_device_file
+from memseal.vault.floors import base_of, newest_rows, preamble_of
+from memseal.vault.keychain import load_keyring
+from memseal.vault.log import Log
+from memseal.vault.log_files import LogFiles, log_file
+from memseal.vault.opening import Opened, follow_pin, open_folder, save_marks
+from memseal.vault.rekeying import rekey
+from memseal.vault.verifying import Progress, frames, verify
+
+Fate = Literal["kept", "cut", "left out", "made anew"]
+
+# What newer software wrote, or a device said wrongly, is no damage: it is copied as it is.
+_NO_DAMAGE = frozenset(
+    """
+    operation_unknown record_flags version_unknown suite_unknown keyring_behind epoch_mismatch stream_ended
+    column_value counter_limit counter_false stamp_invalid operation_invalid
+    """.split()
+)
+_CARRIED_ON = frozenset("version_unknown suite_unknown keyring_behind epoch_mismatch".split())
+_COPIED = 8 << 20  # bytes of a file that are held while it is copied
+# Of what is written again at once: as much as a few records, so that each write costs little and little is held.
+_WRITE_BYTES = 16 << 20
+_WRITE_RECORDS = 256
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """What becomes of one damaged file: `saved` records are written again elsewhere, `lost` cannot be read.
+
+    Of a file whose beginning is damaged it is not known how many records are lost: None.
+    """
+
+    name: str
+    fate: Fate
+    kept: int
+    saved: int
+    lost: int | None
+
+
+@dataclass(frozen=True)
+class RepairPlan:
+    """What is damaged, what a copy will hold, and what is lost; nothing has been written.
+
+    `memories` is how many can be read, in any state; all of them will be in the copy. `remotes` are where the vault was
+    synchronised: what is whole there heals by `sync`, and nothing of it is lost.
+    """
+
+    damage: tuple[Finding, ...]
+    files: tuple[FilePlan, ...]
+    memories: int
+    server: str
+    remotes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A repaired copy: where it is, how many memories it holds, whether its state is the one that the damaged vault
+    served, and what is still to be said of it.
+    """
+
+    path: str
+    plan: RepairPlan
+    memories: int
+    same_state: bool
+    findings: tuple[Finding, ...]
+
+
+Agree = Callable[[RepairPlan], bool]
+
+
+def repair(
+    source: VaultFolder, target: Path, stretch: Stretch, agree: Agree, progress: Progress | None = None
+) -> Repair | None:
+    """Write a repaired copy, if there is damage and `agree` to the plan; the damaged vault is not touched.
+
+    Raises `VaultExists`, `DeviceFileDamaged`, `FormatError` where the keyring is damaged: a copy cannot heal these.
+    """
+    if source.path in (target, *target.parents):
+        raise DiskError("the copy cannot lie in the vault's own folder: choose a place outside")
+    with _undisturbed(source):
+        damaged = _open(source, stretch)
+        digest = damaged.logbook.view.state.digest()
+        try:
+            damage = tuple(each for each in verify(damaged, progress=progress) if each.code not in _NO_DAMAGE)
+            survey = _Survey(damaged, damage)
+            plan = survey.plan()
+        finally:
+            damaged.logbook.view.close()  # one state in memory is enough
+        if not damage or not agree(plan):
+            return None
+        made = list[Repair]()
+
+        def fill(folder: VaultFolder) -> None:
+            _copy(survey, folder)
+            _write_again(survey, open_folder(folder, stretch, read_only=False))
+            made.append(_proved(folder, stretch, plan, digest, target))
+
+        VaultFolder.create(target, source.disk, secrets.token_hex(8), fill)
+    return made[0]
+
+
+@contextlib.contextmanager
+def _undisturbed(source: VaultFolder) -> Iterator[None]:
+    """Keep others from writing meanwhile; on a disk that is read-only nobody can. Raises `VaultBusy`."""
+    lock: VaultLock | None = None
+    if (source.path / LOCK).exists():
+        with contextlib.suppress(DiskError):
+            lock = VaultLock(source.path / LOCK)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            lock.release()
+
+
+def _open(source: VaultFolder, stretch: Stretch) -> Opened:
+    """Open the damaged vault for reading; what no copy can heal is an error that says what does."""
+    if not source.exists():
+        raise VaultMissing(f"no vault is at {source.path}: give the folder of the damaged one")
+    file = read_device_file(source)
+    try:
+        load_keyring(source, file.vault_id)
+    except FormatError as error:
+        detail = "a copy cannot heal that: put the keyring folder back from a backup, or join again with the kit"
+        raise FormatError(error.code, f"the keyring is damaged ({error}): {detail}") from None
+    return open_folder(source, stretch, read_only=True)
+
+
+# ── what is there ───────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Up to where a damaged log is copied: bytes and records of the whole log, with all writes before it whole."""
+
+    length: int
+    records: int
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """What a record says that is to be written again: operations with their first stamps, and their columns."""
+
+    values: list[dict[str, Any]]
+    columns: tuple[Column, ...]
+    highest: int
+    """The highest counter among the stamps."""
+
+
+class _Survey:
+    """What of a vault can be read, file by file; holds no more than a piece of any."""
+
+    def __init__(self, damaged: Opened, damage: tuple[Finding, ...]) -> None:
+        self.damaged = damaged
+        self.damage = damage
+        self.folder = damaged.folder
+        self.rows = newest_rows(damaged.keychain.keyring)
+        self.manifest: Manifest | None = None
+        self.given_up = set[bytes]()
+        """Manifest and parts of the checkpoint that are damaged or missing."""
+        self.highest = 0
+        self.cuts: dict[bytes, _Cut] = {}
+        self._files = list[FilePlan]()
+        self._names = {finding.where.partition("#")[0] for finding in damage}
+        self._look_at_checkpoint()
+        for log in damaged.logbook.logs.values():
+            if log.sound is not None:
+                self._look_at_log(log)
+        self._look_at_rest()
+
+    @property
+    def is_damaged_within(self) -> bool:
+        """Whether a log or the checkpoint is: not only what is made anew at every opening."""
+        return any(name.startswith((LOGS, CHECKPOINTS, PARTS)) for name in self._names)
+
+    def plan(self) -> RepairPlan:
+        """Return what is going to be done."""
+        marks = self.damaged.device.marks
+        return RepairPlan(
+            self.damage,
+            tuple(self._files),
+            self.damaged.logbook.view.state.count(),
+            marks.server,
+            tuple(address for address in marks.remotes if address != marks.server),
+        )
+
+    def _look_at_checkpoint(self) -> None:
+        floor = self.damaged.keychain.keyring.public.floor
+        if floor is None:
+            return
+        try:
+            self.manifest = read_manifest(self.folder, self.damaged.keychain, floor)
+        except FormatError:
+            self.given_up |= {floor.checkpoint, *floor.parts}
+            self._files.append(FilePlan(checkpoint_file(floor.checkpoint), "left out", 0, 0, None))
+            return
+        for entry in self.manifest.parts:
+            if self._is_whole(entry):
+                continue
+            self.given_up.add(entry.id)
+            saved = self._count(self._of_part(entry))
+            lost = max(0, entry.records - saved)
+            self._files.append(FilePlan(part_file(entry.id), "left out", 0, saved, lost))
+
+    def _is_whole(self, entry: PartEntry) -> bool:
+        try:
+            check_part(self.folder.read(part_file(entry.id)) or b"", self.damaged.device.vault_id, entry)
+        except FormatError:
+            return False
+        return True
+
+    def _look_at_log(self, log: Log) -> None:
+        cut = _whole_writes(self.damaged, log)
+        self.cuts[log.stream.stream_id] = cut
+        saved = self._count(self._of_log(log, cut))
+        kept = cut.records - log.start.records
+        mark = self.damaged.device.marks.logs.get(log.stream.stream_id, log.start)
+        unread = len({each.where for each in self.damage if each.where.startswith(f"{log.name}#")})
+        ends = max(log.end.records, mark.records, cut.records + saved + (1 if unread else 0))
+        self._files.append(FilePlan(log.name, "cut", kept, saved, ends - cut.records - saved))
+
+    def _look_at_rest(self) -> None:
+        """List logs that cannot be opened at all or are missing, and what is made anew."""
+        named = {plan.name for plan in self._files}
+        for name in sorted(self._names - named):
+            if name == VIEW:
+                self._files.append(FilePlan(name, "made anew", 0, 0, 0))
+            elif name in (DEVICE, KEYRING):
+                self._files.append(FilePlan(name, "kept", 0, 0, 0))
+            elif name.startswith(LOGS):
+                self._files.append(self._rest_of(name))
+
+    def _rest_of(self, name: str) -> FilePlan:
+        log = next((log for log in self.damaged.logbook.logs.values() if log.name == name), None)
+        if log is None:
+            return FilePlan(name, "left out", 0, 0, None)
+        # Shorter than it was seen, but sound.
+        mark = self.damaged.device.marks.logs.get(log.stream.stream_id, log.end)
+        lost = max(0, mark.records - log.end.records)
+        return FilePlan(name, "kept", log.end.records - log.start.records, 0, lost or None)
+
+    def _count(self, saved: Iterator[_Saved]) -> int:
+        count = 0
+        for each in saved:
+            count, self.highest = count + 1, max(self.highest, each.highest)
+        return count
+
+    # ── what is saved ───────────────────────────────────────────────────────────────────────────────
+
+    def saved(self) -> Iterator[_Saved]:
+        """Yield all that is to be written again."""
+        for entry in () if self.manifest is None else self.manifest.parts:
+            if entry.id in self.given_up:
+                yield from self._of_part(entry)
+        for stream_id, cut in self.cuts.items():
+            yield from self._of_log(self.damaged.logbook.logs[stream_id], cut)
+
+    def _of_part(self, entry: PartEntry) -> Iterator[_Saved]:
+        counter = 0 if self.manifest is None else self.manifest.counter
+        for record in read_part(self.folder, self.damaged.device.vault_id, entry, []):
+            values = [value for value in operations_of(record) if value.get("stamp") is not None]
+            yield _saved(values, record.columns, counter + 1)
+
+    def _of_log(self, log: Log, cut: _Cut) -> Iterator[_Saved]:
+        for record in self.damaged.logbook.records(log.stream.stream_id, cut.records, log.end.records):
+            try:
+                meta = decode_meta(record.content.meta)
+            except FormatError:
+                continue  # it has no effect anywhere
+            yield _saved(list(meta.operations), record.content.columns, meta.counter)
+
+
+def _saved(values: list[Any], columns: tuple[Column, ...], counter: int) -> _Saved:
+    """Return what has an effect of a record's operations: what did not when it was written must not come to have one."""
+    kept, highest = list[dict[str, Any]](), 0
+    for position, value in enumerate(values):
+        try:
+            _, stamp = decode_operation(value, counter, position)
+        except FormatError:
+            continue
+        kept.append(restamped(value, counter, position))
+        highest = max(highest, first_place(stamp)[0])
+    return _Saved(kept, columns, highest)
+
+
+def _whole_writes(damaged: Opened, log: Log) -> _Cut:
+    """Return where the last whole write ends in a log's sound beginning."""
+    sound, last = log.sound or log.start, log.start.records
+    for record in damaged.logbook.records(log.stream.stream_id, log.start.records, sound.records):
+        if not record.content.more:
+            last = record.place.index + 1
+    if last == sound.records:
+        return _Cut(sound.length, last)
+    places = frames(damaged.logbook.files, log.stream.stream_id, log.start, sound.length)
+    return next(_Cut(place.offset, last) for place in places if place.index == last)
+
+
+# ── the copy ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _copy(survey: _Survey, folder: VaultFolder) -> None:
+    """Write what is sound into a new folder, with this device's keys and marks that fit it."""
+    source, opened = survey.folder, survey.damaged
+    for stem in source.stems(KEYRING):
+        _copy_file(source, folder, f"{KEYRING}/{stem}.mseal")
+    floor = opened.keychain.keyring.public.floor
+    if floor is not None and floor.checkpoint not in survey.given_up:
+        _copy_file(source, folder, checkpoint_file(floor.checkpoint))
+        for part_id in floor.parts:
+            if part_id not in survey.given_up:
+                _copy_file(source, folder, part_file(part_id))
+    for stream_id in {*survey.rows, *opened.logbook.files.streams()}:
+        _copy_log(survey, LogFiles(folder), stream_id)
+    marks = replace(opened.device.marks, caches=(), settled=b"")
+    if not marks.server:
+        marks = replace(marks, logs={})  # what is lost is not looked for any more
+    opened.device.with_marks(marks).save(folder)
+
+
+def _copy_file(source: VaultFolder, folder: VaultFolder, name: str) -> None:
+    size = source.size(name) or 0
+    folder.replace(name, (source.read(name, at, at + _COPIED) or b"" for at in range(0, size, _COPIED)))
+
+
+def _copy_log(survey: _Survey, files: LogFiles, stream_id: bytes) -> None:
+    logbook, row = survey.damaged.logbook, survey.rows.get(stream_id)
+    log, cut = logbook.logs.get(stream_id), survey.cuts.get(stream_id)
+    end = 0 if log is None else log.stored if cut is None else cut.length
+    if row is not None and end < row.end.length:
+        _begin_at(survey, files, stream_id, row)
+    elif log is not None and end > PREAMBLE_SIZE:
+        base = logbook.files.base(stream_id)
+        pieces = (
+            logbook.files.read(stream_id, at, min(end, at + _COPIED)) for at in range(log.start.length, end, _COPIED)
+        )
+        files.begin(stream_id, log.stream.preamble, base, next(pieces, b""))
+        at = log.start.length + _COPIED
+        for piece in pieces:
+            files.append(stream_id, at, piece)
+            at += len(piece)
+    elif log is None and _is_carried_on(survey, stream_id):
+        _copy_file(survey.folder, files.folder, log_file(stream_id))
+
+
+def _begin_at(survey: _Survey, files: LogFiles, stream_id: bytes, row: Row) -> None:
+    """Begin a log where the floor lets it: what stands before is in the checkpoint, or written again."""
+    files.begin(stream_id, preamble_of(survey.damaged.device.vault_id, stream_id, row), base_of(row))
+
+
+def _is_carried_on(survey: _Survey, stream_id: bytes) -> bool:
+    """Return whether a log that cannot be read here is one of newer software or newer keys: not damage."""
+    findings = survey.damaged.logbook.findings
+    return any(each.where == log_file(stream_id) and each.code in _CARRIED_ON for each in findings)
+
+
+def _write_again(survey: _Survey, copy: Opened) -> None:
+    """Write what was saved in a fresh stream, and let a new checkpoint cover it; then close the copy.
+
+    A vault that lives on a server gets no new keys and no checkpoint: these are made there, when it is synchronised.
+    """
+    try:
+        alone = survey.is_damaged_within and not copy.device.marks.server
+        if alone:
+            rekey(copy, None)  # no stream is gone on with that may go on otherwise elsewhere
+        logbook = copy.logbook
+        for log in logbook.logs.values():
+            log.appendable = log.appendable and not logbook.is_own(log)
+        logbook.least_counter = survey.highest
+        for batches in _in_writes(survey.saved()):
+            logbook.write(batches, secrets.token_bytes(4))
+        follow_pin(copy)
+        if alone:
+            compact(copy, None, thorough=False, given_up=survey.given_up)
+        save_marks(copy)
+    finally:
+        copy.logbook.view.close()
+
+
+def _in_writes(saved: Iterator[_Saved]) -> Iterator[list[Batch]]:
+    batches, size = list[Batch](), 0
+    for each in saved:
+        if not each.values:
+            continue
+        batches.append(Batch(columns=each.columns, values=each.values))
+        size += SMALLEST_RECORD + sum(len(column.content) for column in each.columns) + sum(map(_weight, each.values))
+        if size >= _WRITE_BYTES or len(batches) == _WRITE_RECORDS:
+            yield batches
+            batches, size = [], 0
+    if batches:
+        yield batches
+
+
+def _weight(value: dict[str, Any]) -> int:
+    return 200 + sum(len(field) for field in value.values() if isinstance(field, str | bytes))
+
+
+def _proved(folder: VaultFolder, stretch: Stretch, plan: RepairPlan, digest: bytes, target: Path) -> Repair:
+    """Read the copy as anybody would open it, and say how it is."""
+    copy = open_folder(folder, stretch, read_only=True)
+    try:
+        state = copy.logbook.view.state
+        return Repair(str(target), plan, state.count(), state.digest() == digest, tuple(verify(copy)))
+    finally:
+        copy.logbook.view.close()

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memseal.format.derivation import kit_request_key
 from memseal.format.kit import parse_kit
 from memseal.format.log import End
 from memseal.store.disk import OsDisk
-from memseal.transport.http import HttpTransport
-from memseal.vault.joining import _join
+from memseal.vault.joining import join_with
+from memseal.vault.proving import KitOpener
 from memseal.vault.syncing import SyncReport
 from memseal.vault.vault import Vault
 from tests.scenarios.hostile_server import HostileServer
@@ -64,12 +63,8 @@ class World:
 
 def joined(server: HostileServer, folder: Path, kit_text: str) -> Vault:
     """Join from a new device."""
-    kit = parse_kit(kit_text)
-    transport = HttpTransport(server.url, kit.vault_id, kit_request_key(kit.secret, kit.vault_id, kit.generation))
-    try:
-        _join(folder, OsDisk(), kit, stretch_of(PASSPHRASE), transport, folder.name)
-    finally:
-        transport.close()
+    stretch = stretch_of(PASSPHRASE)
+    join_with(folder, OsDisk(), KitOpener(parse_kit(kit_text), stretch), stretch, server.url, folder.name)
     return open_vault(folder)
 
 

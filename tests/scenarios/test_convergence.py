@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from memseal.errors import KitOrPassphrase, RemoteRefused, RemoteUnreachable
+from memseal.errors import KitOrPassphrase, MemoryUnknown, RemoteRefused, RemoteUnreachable
 from memseal.memory.memory import Memory, State
 from tests.sync.devices import Device, first_device, joined_device, restored
 from tests.sync.memory_remote import Break, MemoryRemote
@@ -19,6 +19,8 @@ from tests.vault.small_vault import PASSPHRASE
 MOST_DEVICES = 4
 # Rounds until everybody has everything: each device pushes in the first and pulls in the second; the third is quiet.
 ROUNDS = 3
+# An erase that was pending is done in the first; what others had written on top of it follows.
+ROUNDS_AFTER_ERASES = 5
 STEPS = 30
 _devices = st.integers(0, MOST_DEVICES - 1)
 _picks = st.integers(0, 1 << 16)
@@ -45,6 +47,7 @@ class Devices(RuleBasedStateMachine):
         self.connection = self.remote.connected()
         self.connection.__enter__()
         self.written = dict[str, str]()
+        self.erased = set[str]()
         self.passphrase = PASSPHRASE
         self.unfinished = dict[int, str]()
         """Passphrases that a device was about to change to when the connection broke."""
@@ -86,6 +89,13 @@ class Devices(RuleBasedStateMachine):
             add, remove = ([], [tag]) if tag in memory.tags else ([tag], [])
             assert (tag in vault.tag(memory.id, add=add, remove=remove).tags) is bool(add)
 
+    @rule(device=_devices, pick=_picks, breaks=_breaks)
+    def erase(self, device: int, pick: int, breaks: dict[int, Break]) -> None:
+        if (memory := self._pick(device, pick)) is not None:
+            self.remote.breaks = dict(breaks)
+            self.erased.update(self._device(device).vault.erase(memory.id, reason="private").erased)
+            self.remote.breaks = {}
+
     # ── the life of devices ─────────────────────────────────────────────────────────────────────────
 
     @rule(device=_devices, breaks=_breaks, answer_limit=_answer_limits)
@@ -102,6 +112,22 @@ class Devices(RuleBasedStateMachine):
         before = self._device(device).vault.state_digest()
         self._device(device).reopen(from_cache=from_cache)
         assert self._device(device).vault.state_digest() == before
+
+    @rule(device=_devices, breaks=_breaks, thorough=st.booleans())
+    def compact(self, device: int, breaks: dict[int, Break], thorough: bool) -> None:
+        self.remote.breaks = dict(breaks)
+        refused = (RemoteRefused,) if self._number(device) in self.unfinished else ()
+        with contextlib.suppress(RemoteUnreachable, *refused):
+            self._device(device).vault.compact(thorough=thorough)
+        self.remote.breaks = {}
+
+    @rule(device=_devices, breaks=_breaks)
+    def rekey(self, device: int, breaks: dict[int, Break]) -> None:
+        self.remote.breaks = dict(breaks)
+        refused = (RemoteRefused,) if self._number(device) in self.unfinished else ()
+        with contextlib.suppress(RemoteUnreachable, *refused):
+            self._device(device).vault.rekey()
+        self.remote.breaks = {}
 
     @rule(device=_devices, breaks=_breaks)
     def change_passphrase(self, device: int, breaks: dict[int, Break]) -> None:
@@ -137,7 +163,7 @@ class Devices(RuleBasedStateMachine):
         for number in range(len(self.devices)):
             if number in self.unfinished:
                 self._change_passphrase(number, self.passphrase)
-        for _ in range(ROUNDS - 1):
+        for _ in range(ROUNDS_AFTER_ERASES if self.erased else ROUNDS - 1):
             for device in self.devices:
                 device.sync()
         reports = [device.sync() for device in self.devices]
@@ -146,10 +172,14 @@ class Devices(RuleBasedStateMachine):
         )
         up_to_date = next(device for device in self.devices if device.passphrase == self.passphrase)
         self.devices.append(self._joined(up_to_date))
-        self.devices[-1].sync()
         assert len({device.vault.state_digest() for device in self.devices}) == 1
         for device in self.devices:
-            assert {each: device.vault.get(each).content for each in self.written} == self.written
+            kept = {each: content for each, content in self.written.items() if each not in self.erased}
+            assert {each: device.vault.get(each).content for each in kept} == kept
+            for each in self.erased:
+                with pytest.raises(MemoryUnknown):
+                    device.vault.get(each)
+            assert all(erasure.done for erasure in device.vault.erasures())
             assert device.vault.verify() == []
 
     # ── parts ───────────────────────────────────────────────────────────────────────────────────────
@@ -169,7 +199,9 @@ class Devices(RuleBasedStateMachine):
 
     def _joined(self, helper: Device) -> Device:
         path = self.folder / f"joined-{len(self.devices)}"
-        return joined_device(path, self.remote, helper.vault.emergency_kit, self.passphrase)
+        device = joined_device(path, self.remote, helper.vault.emergency_kit, self.passphrase)
+        device.sync()
+        return device
 
     def _change_passphrase(self, number: int, new: str) -> None:
         """Change it, or complete a change, or take on the one that another device made."""

@@ -480,9 +480,8 @@ def newest(world: World) -> KeyringVersion:
 
 def forged(base: KeyringVersion, public: PublicSection, vault_key: VaultKey, *signers: SigningKey) -> KeyringVersion:
     """A version as the server can make it: it has all public bytes and the slot, and keys of its own."""
-    assert base.slot is not None
     hidden = Secrets({}, {}, KitSecret(bytes(16)))
-    return build_version(base.vault_id, public, vault_key, hidden, base.slot, signers)
+    return build_version(base.vault_id, public, vault_key, hidden, base.slots, signers)
 
 
 def added_device(base: KeyringVersion) -> KeyringVersion:

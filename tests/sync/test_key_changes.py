@@ -156,13 +156,15 @@ def test_lost_race_begins_again_on_the_winner(name: str, world: World) -> None:
         is_whole(remote, one.vault, world.folder, two.disk, passphrase)
 
 
-def test_new_kit_does_not_bring_an_old_passphrase_back(world: World) -> None:
+@pytest.mark.parametrize("heard", [True, False])
+def test_new_kit_does_not_bring_an_old_passphrase_back(heard: bool, world: World) -> None:
     """A device that sits behind the passphrase of before still opens with it, and makes no kit for it."""
     remote, one = world.begin()
     with remote.connected():
         change_passphrase(one.vault)
         two = restored(world.two, world.folder / "two")
-        two.sync()
+        if heard:
+            two.sync()
         with pytest.raises(PassphraseWrong):
             new_kit(two.vault)
         with two.vault._writing() as opened:
@@ -237,6 +239,15 @@ def test_device_behind_an_older_passphrase_is_recovered_with_that_one(world: Wor
             assert contents(vault) == CONTENTS - {"written afterwards"}
             kit = vault.emergency_kit
         joined_device(world.folder / "third", remote, kit, PASSPHRASE).close()
+
+
+def test_recovery_code_stays_when_a_device_joins(world: World) -> None:
+    remote, one = world.begin()
+    one.close()
+    with remote.connected():
+        joined_device(world.folder / "third", remote, world.kit).close()
+        with recover(one.folder, one.disk, world.code) as vault:
+            assert contents(vault) == CONTENTS - {"written afterwards"}
 
 
 def test_replaced_recovery_code_opens_nothing_on_the_server(world: World) -> None:
@@ -367,3 +378,30 @@ def test_log_that_others_still_read_keeps_the_version_that_opens_it(tmp_path: Pa
         assert contents(two.vault) == {"sent"}
         for device in (one, two):
             device.close()
+
+
+# ── damage ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("place", ["header", "body"])
+@pytest.mark.parametrize("name", RENEWALS)
+def test_log_that_is_damaged_where_no_remote_has_it_does_not_stop_a_change(name: str, place: str, world: World) -> None:
+    remote, one = world.begin()
+    one.close()
+    with open_vault(one.folder, one.disk) as vault:
+        for number in range(3):
+            vault.remember(f"number {number}", source="test")
+        (log,) = [log for log in vault._opened.logbook.logs.values() if log.stream.epoch == 2]
+    file = one.folder / "logs" / f"{log.stream.stream_id.hex()}.mseal"
+    content = bytearray(one.disk.read(file) or b"")
+    content[len(content) - {"header": 1108, "body": 500}[place]] ^= 1
+    one.disk.write(file, 0, bytes(content))
+    with remote.connected(), open_vault(one.folder, one.disk) as vault:
+        RENEWALS[name](vault)
+        vault.sync()
+        expected = CONTENTS - {"written afterwards"} | {"number 0", "number 1"}
+        assert contents(vault) == expected
+        two = restored(world.two, world.folder / "two")
+        two.sync()
+        assert contents(two.vault) == expected
+        two.close()

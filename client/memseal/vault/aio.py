@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from memseal.vault.repairing import Repair
 from memseal.vault.vault import Vault
 
 P = ParamSpec("P")
@@ -55,6 +56,11 @@ class AsyncVault:
     async def recover(cls, *args: Any, **kwargs: Any) -> Self:
         """Come back without the passphrase; arguments and errors as `Vault.recover`."""
         return await cls._begin(Vault.recover, *args, **kwargs)
+
+    @staticmethod
+    async def repair(*args: Any, **kwargs: Any) -> Repair | None:
+        """Write a repaired copy; arguments and errors as `Vault.repair`."""
+        return await asyncio.to_thread(Vault.repair, *args, **kwargs)
 
     @classmethod
     async def _begin(cls, make: Callable[..., Vault], *args: Any, **kwargs: Any) -> Self:
@@ -117,6 +123,11 @@ class AsyncVault:
     new_recovery_code = _awaited(Vault.new_recovery_code)
     rekey = _awaited(Vault.rekey)
     sync = _awaited(Vault.sync)
+    compact = _awaited(Vault.compact)
+    erase = _awaited(Vault.erase)
+    erasures = _awaited(Vault.erasures)
+    quarantine = _awaited(Vault.quarantine)
+    dismiss = _awaited(Vault.dismiss)
     status = _awaited(Vault.status)
     verify = _awaited(Vault.verify)
     state_digest = _awaited(Vault.state_digest)

@@ -22,7 +22,7 @@ from memseal.vault.gleaning import Gleaned
 from memseal.vault.opening import Opened, save_marks, strip_older
 from memseal.vault.parts import from_logs, from_part, seal_parts
 from memseal.vault.rekeying import renew
-from memseal.vault.settling import object_file, settle_floor
+from memseal.vault.settling import object_file, settle_floor, unsettle
 from memseal.vault.versions import Change
 
 # Bytes of log that make a checkpoint worth its while: about a second of reading.
@@ -129,6 +129,7 @@ def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool, given_up: C
         old = read_manifest(opened.folder, opened.keychain, floor)
         old = replace(old, parts=tuple(entry for entry in old.parts if entry.id not in given_up))
     kept = list[PartEntry]()
+    unsettle(opened)
     sources = _sources(opened, old, moved, thorough or erasing, kept)
     model = "" if logbook.view.pinned is None else logbook.view.pinned[0]
     made = list(seal_parts(opened.folder, opened.device.vault_id, model, sources))

@@ -33,6 +33,11 @@ class Quarantined:
     finding: Finding
     dismissed: bool
 
+    @property
+    def name(self) -> str:
+        """How people name it: the log's file and the index."""
+        return f"{log_file(self.stream_id)}#{self.record}"
+
 
 def quarantine(logbook: Logbook) -> list[Quarantined]:
     """Return the records that could not be read or trusted, or have an operation that is not known here."""

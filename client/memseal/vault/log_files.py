@@ -13,6 +13,11 @@ def log_file(stream_id: bytes) -> str:
     return f"{LOGS}/{stream_id.hex()}.mseal"
 
 
+def stream_of(name: str) -> bytes:
+    """Return the id of the stream of which a file has this name."""
+    return bytes.fromhex(name.rpartition("/")[2].partition(".")[0])
+
+
 class LogFiles:
     """Log files, with or without a beginning: offsets and lengths are those of the whole log."""
 

@@ -2,8 +2,9 @@
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,10 +15,12 @@ from memseal.format.device_file import Stretch
 from memseal.format.floor import Row
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import SMALLEST_RECORD
-from memseal.memory.operations import decode_meta, decode_operation, first_place
+from memseal.index.view import View
+from memseal.memory.operations import decode_meta, decode_operation, encode_operation, first_place
 from memseal.store.folder import CHECKPOINTS, DEVICE, KEYRING, LOCK, LOGS, PARTS, VaultFolder
 from memseal.store.lock import VaultLock
 from memseal.vault.batch import Batch, restamped
+from memseal.vault.bundles import dump, in_records, with_rows
 from memseal.vault.cache import VIEW
 from memseal.vault.checkpoints import check_part, checkpoint_file, operations_of, part_file, read_manifest, read_part
 from memseal.vault.compacting import compact
@@ -25,7 +28,7 @@ from memseal.vault.device import read_device_file
 from memseal.vault.floors import base_of, newest_rows, preamble_of
 from memseal.vault.keychain import load_keyring
 from memseal.vault.log import Log
-from memseal.vault.log_files import LogFiles, log_file
+from memseal.vault.log_files import LogFiles, log_file, stream_of
 from memseal.vault.opening import Opened, follow_pin, open_folder, save_marks
 from memseal.vault.rekeying import rekey
 from memseal.vault.verifying import Progress, frames, verify
@@ -100,17 +103,14 @@ def repair(
     """
     if source.path in (target, *target.parents):
         raise DiskError("the copy cannot lie in the vault's own folder: choose a place outside")
-    with _undisturbed(source):
-        damaged = _open(source, stretch)
+    with _undisturbed(source), _open(source, stretch) as damaged:
         digest = damaged.logbook.view.state.digest()
-        try:
-            damage = tuple(each for each in verify(damaged, progress=progress) if each.code not in _NO_DAMAGE)
-            survey = _Survey(damaged, damage)
-            plan = survey.plan()
-        finally:
-            damaged.logbook.view.close()  # one state in memory is enough
+        survey = _Survey(damaged, damage := _damage(damaged, progress))
+        plan = survey.plan()
         if not damage or not agree(plan):
             return None
+        if not survey.needs_view:
+            damaged.logbook.view.close()  # one state in memory is enough
         made = list[Repair]()
 
         def fill(folder: VaultFolder) -> None:
@@ -122,8 +122,15 @@ def repair(
     return made[0]
 
 
+def _damage(damaged: Opened, progress: Progress | None) -> tuple[Finding, ...]:
+    """Return what is wrong and not only unfinished: a write that was broken off goes with the next one."""
+    torn = {(each.code, each.where) for each in damaged.logbook.torn}
+    found = (each for each in verify(damaged, progress=progress) if each.code not in _NO_DAMAGE)
+    return tuple(each for each in found if (each.code, each.where) not in torn)
+
+
 @contextlib.contextmanager
-def _undisturbed(source: VaultFolder) -> Iterator[None]:
+def _undisturbed(source: VaultFolder) -> Generator[None]:
     """Keep others from writing meanwhile; on a disk that is read-only nobody can. Raises `VaultBusy`."""
     lock: VaultLock | None = None
     if (source.path / LOCK).exists():
@@ -136,7 +143,8 @@ def _undisturbed(source: VaultFolder) -> Iterator[None]:
             lock.release()
 
 
-def _open(source: VaultFolder, stretch: Stretch) -> Opened:
+@contextlib.contextmanager
+def _open(source: VaultFolder, stretch: Stretch) -> Generator[Opened]:
     """Open the damaged vault for reading; what no copy can heal is an error that says what does."""
     if not source.exists():
         raise VaultMissing(f"no vault is at {source.path}: give the folder of the damaged one")
@@ -146,7 +154,11 @@ def _open(source: VaultFolder, stretch: Stretch) -> Opened:
     except FormatError as error:
         detail = "a copy cannot heal that: put the keyring folder back from a backup, or join again with the kit"
         raise FormatError(error.code, f"the keyring is damaged ({error}): {detail}") from None
-    return open_folder(source, stretch, read_only=True)
+    opened = open_folder(source, stretch, read_only=True)
+    try:
+        yield opened
+    finally:
+        opened.logbook.view.close()
 
 
 # ── what is there ───────────────────────────────────────────────────────────────────────────────────
@@ -181,6 +193,9 @@ class _Survey:
         self.manifest: Manifest | None = None
         self.given_up = set[bytes]()
         """Manifest and parts of the checkpoint that are damaged or missing."""
+        floor = damaged.keychain.keyring.public.floor
+        self.has_all = floor is not None and damaged.logbook.floor_applied == floor.checkpoint
+        """Whether the checkpoint's content is here whatever became of its files: from the cache."""
         self.highest = 0
         self.cuts: dict[bytes, _Cut] = {}
         self._files = list[FilePlan]()
@@ -195,6 +210,11 @@ class _Survey:
     def is_damaged_within(self) -> bool:
         """Whether a log or the checkpoint is: not only what is made anew at every opening."""
         return any(name.startswith((LOGS, CHECKPOINTS, PARTS)) for name in self._names)
+
+    @property
+    def needs_view(self) -> bool:
+        """Whether what is to be written again is in the open state alone."""
+        return bool(self.given_up) and self.has_all
 
     def plan(self) -> RepairPlan:
         """Return what is going to be done."""
@@ -215,15 +235,19 @@ class _Survey:
             self.manifest = read_manifest(self.folder, self.damaged.keychain, floor)
         except FormatError:
             self.given_up |= {floor.checkpoint, *floor.parts}
-            self._files.append(FilePlan(checkpoint_file(floor.checkpoint), "left out", 0, 0, None))
+            lost = 0 if self.has_all else None
+            self._files.append(FilePlan(checkpoint_file(floor.checkpoint), "left out", 0, int(self.has_all), lost))
+            self.highest = max((row.counter for row in floor.rows.values()), default=0)
             return
         for entry in self.manifest.parts:
             if self._is_whole(entry):
                 continue
             self.given_up.add(entry.id)
             saved = self._count(self._of_part(entry))
-            lost = max(0, entry.records - saved)
-            self._files.append(FilePlan(part_file(entry.id), "left out", 0, saved, lost))
+            saved = entry.records if self.has_all else min(saved, entry.records)
+            self._files.append(FilePlan(part_file(entry.id), "left out", 0, saved, entry.records - saved))
+        if self.given_up:
+            self.highest = max(self.highest, self.manifest.counter)
 
     def _is_whole(self, entry: PartEntry) -> bool:
         try:
@@ -237,9 +261,8 @@ class _Survey:
         self.cuts[log.stream.stream_id] = cut
         saved = self._count(self._of_log(log, cut))
         kept = cut.records - log.start.records
-        mark = self.damaged.device.marks.logs.get(log.stream.stream_id, log.start)
-        unread = len({each.where for each in self.damage if each.where.startswith(f"{log.name}#")})
-        ends = max(log.end.records, mark.records, cut.records + saved + (1 if unread else 0))
+        # At least one: at a damaged end nobody can say how many they were.
+        ends = max(log.end.records, self._seen(log.stream.stream_id), cut.records + saved + 1)
         self._files.append(FilePlan(log.name, "cut", kept, saved, ends - cut.records - saved))
 
     def _look_at_rest(self) -> None:
@@ -254,13 +277,18 @@ class _Survey:
                 self._files.append(self._rest_of(name))
 
     def _rest_of(self, name: str) -> FilePlan:
-        log = next((log for log in self.damaged.logbook.logs.values() if log.name == name), None)
-        if log is None:
-            return FilePlan(name, "left out", 0, 0, None)
-        # Shorter than it was seen, but sound.
-        mark = self.damaged.device.marks.logs.get(log.stream.stream_id, log.end)
-        lost = max(0, mark.records - log.end.records)
-        return FilePlan(name, "kept", log.end.records - log.start.records, 0, lost or None)
+        stream_id = stream_of(name)
+        log, row, seen = self.damaged.logbook.logs.get(stream_id), self.rows.get(stream_id), self._seen(stream_id)
+        if log is not None:
+            # Shorter than it was seen, but sound.
+            return FilePlan(name, "kept", log.end.records - log.start.records, 0, max(0, seen - log.end.records))
+        lost = seen - (0 if row is None else row.end.records)
+        return FilePlan(name, "left out", 0, 0, lost if lost > 0 else None)
+
+    def _seen(self, stream_id: bytes) -> int:
+        """Return how many records a log had when it, or its name in another log, was last seen."""
+        mark, logs = self.damaged.device.marks.logs.get(stream_id), self.damaged.logbook.logs.values()
+        return max([0 if mark is None else mark.records, *(log.named.get(stream_id, 0) for log in logs)])
 
     def _count(self, saved: Iterator[_Saved]) -> int:
         count = 0
@@ -275,6 +303,8 @@ class _Survey:
         for entry in () if self.manifest is None else self.manifest.parts:
             if entry.id in self.given_up:
                 yield from self._of_part(entry)
+        if self.needs_view:
+            yield from _of_view(self.damaged.logbook.view)
         for stream_id, cut in self.cuts.items():
             yield from self._of_log(self.damaged.logbook.logs[stream_id], cut)
 
@@ -293,8 +323,18 @@ class _Survey:
             yield _saved(list(meta.operations), record.content.columns, meta.counter)
 
 
+def _of_view(view: View) -> Iterator[_Saved]:
+    """Yield the whole state."""
+    entries = dump(view)
+    for some in in_records(chain(entries.settings(), entries.others())):
+        operations, columns = with_rows(view, some)
+        stamped = zip(operations, some, strict=True)
+        values = [encode_operation(operation, entry.stamp) for operation, entry in stamped]
+        yield _Saved(values, columns, max(first_place(entry.stamp)[0] for entry in some))
+
+
 def _saved(values: list[Any], columns: tuple[Column, ...], counter: int) -> _Saved:
-    """Return what has an effect of a record's operations: what did not when it was written must not come to have one."""
+    """Return what has an effect of a record's operations; what has none must not come to have one elsewhere."""
     kept, highest = list[dict[str, Any]](), 0
     for position, value in enumerate(values):
         try:

@@ -87,8 +87,17 @@ def settle_floor(opened: Opened) -> None:
         opened.logbook.cut_at(stream_id, floor.rows[stream_id])
     for name in stray:
         opened.folder.remove(name)
-    if opened.device.marks.settled != floor.checkpoint:
-        opened.device = opened.device.with_marks(replace(opened.device.marks, settled=floor.checkpoint))
+    _mark_settled(opened, floor.checkpoint)
+
+
+def unsettle(opened: Opened) -> None:
+    """Note that files which no floor names may be here from now on: they are being made, not put back."""
+    _mark_settled(opened, b"")
+
+
+def _mark_settled(opened: Opened, checkpoint_id: bytes) -> None:
+    if opened.device.marks.settled != checkpoint_id:
+        opened.device = opened.device.with_marks(replace(opened.device.marks, settled=checkpoint_id))
         opened.device.save(opened.folder)
 
 

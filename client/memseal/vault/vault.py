@@ -42,6 +42,7 @@ from memseal.vault import (
     recovering,
     reindexing,
     rekeying,
+    repairing,
     syncing,
 )
 from memseal.vault.batch import Batch
@@ -197,6 +198,25 @@ class Vault:
             vault.close()
             raise
         return vault
+
+    @classmethod
+    def repair(
+        cls,
+        path: str | PathLike[str],
+        passphrase: str,
+        to: str | PathLike[str],
+        *,
+        agree: Callable[[repairing.RepairPlan], bool],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> repairing.Repair | None:
+        """Write a repaired copy of a damaged vault to a folder that is not there or empty; the vault itself stays.
+
+        `agree` is shown the plan, and says whether to go on. None where nothing is damaged, or it was not agreed to.
+        Go on with the copy alone: both are the same device. Raises as `open` does (a damaged keyring or device file
+        heals by no copy: the error says what to do), or `VaultExists`.
+        """
+        source = VaultFolder(_path(path), OsDisk())
+        return repairing.repair(source, _path(to), stretcher(passphrase), agree, progress)
 
     def close(self) -> None:
         """Seal the cache, note what was seen, let go of the lock; doing it twice is harmless."""
@@ -628,10 +648,16 @@ class Vault:
         with self._reading() as opened:
             return status_of(opened, self._embedder, read_only=self._lock is None)
 
-    def verify(self) -> Sequence[Finding]:
-        """Read every file of the vault anew, without the cache, and return all that is wrong with it."""
+    def verify(
+        self, *, read_data: bool = True, progress: Callable[[int, int], None] | None = None
+    ) -> Sequence[Finding]:
+        """Look through the vault's files anew, without the cache, and return all that is wrong with them.
+
+        `read_data=False` looks at the keys, how logs begin and where their records stand, and which parts are there: it
+        is quick, and does not notice damage within a record. `progress` is called with (bytes done, bytes in all).
+        """
         with self._reading() as opened:
-            return verify(opened)
+            return verify(opened, read_data=read_data, progress=progress)
 
     def state_digest(self) -> bytes:
         """Return 32 bytes that are equal on two devices exactly if they hold the same state."""

@@ -5,8 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memseal.format import primitives
-from memseal.format.boxes import KitSlotContent, Secrets, build_version, public_part_hash, seal_slot
-from memseal.format.derivation import epoch_signing_key, kit_request_key, kit_slot_key
+from memseal.format.boxes import (
+    Secrets,
+    SlotContent,
+    build_version,
+    public_part_hash,
+    seal_recovery_slot,
+    seal_slot,
+)
+from memseal.format.derivation import epoch_signing_key, kit_request_key, kit_slot_key, recovery_request_key
 from memseal.format.device_file import KeySet
 from memseal.format.keyring import (
     DeviceEntry,
@@ -15,11 +22,20 @@ from memseal.format.keyring import (
     KitEntry,
     PublicSection,
     Slot,
+    Slots,
     decode_version,
     signed_message,
     version_preamble,
 )
-from memseal.format.keys import KitSecret, LocalKey, SigningKey, StretchedPassphrase, VaultKey, WrappingKey
+from memseal.format.keys import (
+    KitSecret,
+    LocalKey,
+    RecoverySecret,
+    SigningKey,
+    StretchedPassphrase,
+    VaultKey,
+    WrappingKey,
+)
 from memseal.format.log import End
 from memseal.format.preamble import vault_id_of
 from memseal.format.primitives import STANDARD_COST, sha256
@@ -94,17 +110,31 @@ def kit_entry(generation: int, since: int) -> KitEntry:
     return KitEntry(generation, since, primitives.public_wrapping_key(kit_seed(generation)), request, STANDARD_COST)
 
 
+def recovery_secret(generation: int) -> RecoverySecret:
+    return RecoverySecret(seed(f"recovery secret {generation}"))
+
+
+def recovery_seed(generation: int) -> WrappingKey:
+    return WrappingKey(seed(f"recovery {generation}"))
+
+
 def recovery_entry(generation: int, since: int) -> KitEntry:
-    wrap = primitives.public_wrapping_key(WrappingKey(seed(f"recovery {generation}")))
-    request = primitives.public_signing_key(SigningKey(seed(f"recovery request {generation}")))
+    wrap = primitives.public_wrapping_key(recovery_seed(generation))
+    request = primitives.public_signing_key(recovery_request_key(recovery_secret(generation), VAULT, generation))
     return KitEntry(generation, since, wrap, request, None)
+
+
+def recovery_slot(public: PublicSection, generation: int) -> Slot:
+    """The slot of a recovery code that is made in this version."""
+    content = SlotContent(recovery_seed(generation), public.version, public_part_hash(VAULT, public))
+    return seal_recovery_slot(recovery_secret(generation), VAULT, generation, content)
 
 
 def kit_slot(public: PublicSection) -> Slot:
     """The slot of a kit that is made in this version."""
     generation = public.kit.generation
     key = kit_slot_key(STRETCHED, kit_secret(generation), SALT, VAULT, generation, STANDARD_COST)
-    content = KitSlotContent(kit_seed(generation), public.version, public_part_hash(VAULT, public))
+    content = SlotContent(kit_seed(generation), public.version, public_part_hash(VAULT, public))
     return seal_slot(key, VAULT, generation, SALT, content)
 
 
@@ -133,7 +163,7 @@ def first(device: Device = ANN) -> Step:
         passphrase_since=1,
     )
     secrets, slot = Secrets({}, {device.id: device.name}, kit_secret(1)), kit_slot(public)
-    version = build_version(VAULT, public, vault_key(1), secrets, slot, [device.sign, epoch_key(1)])
+    version = build_version(VAULT, public, vault_key(1), secrets, Slots(slot), [device.sign, epoch_key(1)])
     return Step(version, secrets, slot)
 
 
@@ -177,7 +207,10 @@ def follow(before: Step, plan: Plan) -> Step:
         public = replace(public, kit=kit_entry(old.kit.generation + 1, number))
         secrets, slot = replace(secrets, kit_secret=kit_secret(public.kit.generation)), kit_slot(public)
     signers = list(plan.signers) + [epoch_key(old.epoch)] + ([epoch_key(epoch)] if plan.new_epoch else [])
-    return Step(build_version(VAULT, public, vault_key(epoch), secrets, slot, signers), secrets, slot)
+    slots = replace(before.version.slots, kit=slot)
+    if plan.recovery is not None:
+        slots = replace(slots, recovery=recovery_slot(public, plan.recovery))
+    return Step(build_version(VAULT, public, vault_key(epoch), secrets, slots, signers), secrets, slot)
 
 
 def joined(before: Step, device: Device) -> Step:

@@ -9,22 +9,25 @@ from hypothesis import strategies as st
 from memseal.errors import BoxMissing, KitOrPassphrase
 from memseal.format import primitives
 from memseal.format.boxes import (
-    KitSlotContent,
     Secrets,
+    SlotContent,
     build_version,
     open_device_box,
     open_kit_box,
+    open_recovery_box,
+    open_recovery_slot,
     open_secrets,
     open_slot,
     public_part_hash,
+    seal_slot,
     slot_cost,
 )
-from memseal.format.derivation import secrets_key
-from memseal.format.keyring import KeyringVersion, decode_version
+from memseal.format.derivation import recovery_slot_key, secrets_key
+from memseal.format.keyring import KeyringVersion, Slot, Slots, decode_version, encode_boxes
 from memseal.format.keys import KitSecret, StretchedPassphrase
 from memseal.format.primitives import STANDARD_COST, sha256
-from memseal.format.records import seal_record
-from memseal.format.values import encode_value
+from memseal.format.records import frame, seal_record
+from memseal.format.values import decode_value, encode_value
 from tests.format.broken import flipped
 from tests.format.building import (
     ANN,
@@ -45,6 +48,9 @@ from tests.format.building import (
     kit_seed,
     passphrase_changed,
     raw_of,
+    recovery_secret,
+    recovery_seed,
+    recovery_slot,
     revoked,
     seed,
     vault_key,
@@ -183,7 +189,7 @@ def test_boxes_are_made_anew_in_each_version() -> None:
 
 def test_wrapping_key_that_is_none_is_refused_with_our_code() -> None:
     listed = replace(JOINED.public, devices=(ANN.entry(1), replace(BEN.entry(2), wrap=b"\xff" * 1216)))
-    assert code_of(lambda: build_version(VAULT, listed, vault_key(1), JOINED.secrets, JOINED.slot, [])) == (
+    assert code_of(lambda: build_version(VAULT, listed, vault_key(1), JOINED.secrets, JOINED.version.slots, [])) == (
         "keyring_malformed"
     )
 
@@ -224,7 +230,7 @@ def test_malformed_secrets_are_refused(value: object, code: str) -> None:
 
 def test_no_key_shows_in_what_a_version_prints() -> None:
     secrets: Secrets = CHANGED.secrets
-    printed = repr(CHANGED.secrets) + repr(KitSlotContent(kit_seed(1), 1, b""))
+    printed = repr(CHANGED.secrets) + repr(SlotContent(kit_seed(1), 1, b""))
     assert all(key.reveal().hex() not in printed for key in (secrets.kit_secret, kit_seed(1), vault_key(1)))
 
 
@@ -233,7 +239,7 @@ def test_no_key_shows_in_what_a_version_prints() -> None:
 
 def test_kit_and_passphrase_open_the_slot() -> None:
     content = open_slot(FIRST.version, STRETCHED, kit_secret(1))
-    assert content == KitSlotContent(kit_seed(1), 1, FIRST.version.public_digest)
+    assert content == SlotContent(kit_seed(1), 1, FIRST.version.public_digest)
     assert slot_cost(FIRST.version) == (SALT, STANDARD_COST)
 
 
@@ -273,8 +279,8 @@ def test_old_kit_does_not_open_the_new_slot() -> None:
 def test_slot_is_bound_to_vault_and_generation() -> None:
     for moved in (
         replace(FIRST.version, vault_id=bytes(16)),
-        replace(FIRST.version, slot=replace(FIRST.slot, generation=2)),
-        replace(FIRST.version, slot=replace(FIRST.slot, salt=seed("other salt"))),
+        _with_kit_slot(replace(FIRST.slot, generation=2)),
+        _with_kit_slot(replace(FIRST.slot, salt=seed("other salt"))),
     ):
         assert code_of(lambda: open_slot(moved, STRETCHED, kit_secret(1))) == "kit_or_passphrase"  # noqa: B023
 
@@ -289,7 +295,126 @@ def test_each_flipped_byte_of_a_slot_is_refused() -> None:
 
 
 def _with_slot(sealed: bytes) -> KeyringVersion:
-    return replace(FIRST.version, slot=replace(FIRST.slot, sealed=sealed))
+    return _with_kit_slot(replace(FIRST.slot, sealed=sealed))
+
+
+def _with_kit_slot(slot: Slot) -> KeyringVersion:
+    return replace(FIRST.version, slots=replace(FIRST.version.slots, kit=slot))
+
+
+# ── the recovery code's slot ────────────────────────────────────────────────────────────────────────
+
+WITH_CODE = follow(JOINED, Plan(new_epoch=True, recovery=1, signers=[ANN.sign]))
+
+
+def test_recovery_code_alone_opens_slot_and_box() -> None:
+    content = open_recovery_slot(WITH_CODE.version, recovery_secret(1))
+    assert content == SlotContent(recovery_seed(1), 3, WITH_CODE.version.public_digest)
+    assert open_recovery_box(WITH_CODE.version, content.seed) == vault_key(2)
+
+
+def test_recovery_slot_is_carried_forward_and_pins_the_version_that_made_it() -> None:
+    later = revoked(WITH_CODE, BEN, by=ANN).version
+    content = open_recovery_slot(later, recovery_secret(1))
+    assert (content.version, content.public) == (3, WITH_CODE.version.public_digest)
+    assert open_recovery_box(later, content.seed) == vault_key(3)
+
+
+def test_renewed_recovery_code_opens_and_the_old_one_no_more() -> None:
+    renewed = follow(WITH_CODE, Plan(new_epoch=True, recovery=2, signers=[ANN.sign])).version
+    assert open_recovery_slot(renewed, recovery_secret(2)).version == 4
+    assert code_of(lambda: open_recovery_slot(renewed, recovery_secret(1))) == "recovery_code"
+    assert code_of(lambda: open_recovery_box(renewed, recovery_seed(1))) == "box_missing"
+
+
+def test_vault_without_a_recovery_code_says_so() -> None:
+    assert code_of(lambda: open_recovery_slot(FIRST.version, recovery_secret(1))) == "recovery_code"
+    assert code_of(lambda: open_recovery_box(FIRST.version, recovery_seed(1))) == "recovery_code"
+
+
+def test_version_that_lists_a_recovery_code_and_has_no_slot_is_named() -> None:
+    without = replace(WITH_CODE.version, slots=replace(WITH_CODE.version.slots, recovery=None))
+    assert code_of(lambda: open_recovery_slot(without, recovery_secret(1))) == "keyring_missing"
+
+
+def test_recovery_slot_is_bound_to_vault_and_generation() -> None:
+    version, slot = WITH_CODE.version, recovery_slot(WITH_CODE.public, 1)
+    later = replace(version, slots=replace(version.slots, recovery=replace(slot, generation=2)))
+    assert code_of(lambda: open_recovery_slot(later, recovery_secret(1))) == "recovery_code"
+    moved = replace(version, vault_id=bytes(16))
+    assert code_of(lambda: open_recovery_slot(moved, recovery_secret(1))) == "recovery_code"
+
+
+def test_kit_slot_in_the_place_of_the_recovery_slot_does_not_open() -> None:
+    """Even under one key: what a slot is for is part of what it is bound to."""
+    key = recovery_slot_key(recovery_secret(1), VAULT, 1)
+    kit_like = seal_slot(key, VAULT, 1, SALT, SlotContent(recovery_seed(1), 3, bytes(32)))
+    swapped = replace(WITH_CODE.version, slots=replace(WITH_CODE.version.slots, recovery=kit_like))
+    assert code_of(lambda: open_recovery_slot(swapped, recovery_secret(1))) == "recovery_code"
+
+
+def test_each_flipped_byte_of_a_recovery_slot_is_refused() -> None:
+    slot = recovery_slot(WITH_CODE.public, 1)
+    slots = [replace(slot, sealed=flipped(slot.sealed, 8 * n)) for n in range(len(slot.sealed))]
+    versions = [replace(WITH_CODE.version, slots=Slots(WITH_CODE.slot, each)) for each in slots]
+    codes = {code_of(lambda: open_recovery_slot(each, recovery_secret(1))) for each in versions}  # noqa: B023
+    assert codes == {"recovery_code"}
+
+
+# ── slots as they are stored ────────────────────────────────────────────────────────────────────────
+
+
+def _stored(*values: object) -> Slots:
+    """The slots of a version whose record 2 lists these."""
+    record = frame(2, encode_value({"boxes": [], "slots": list(values)}))
+    secrets = FIRST.version.content[-len(FIRST.version.secrets or b"") - 12 :]
+    return decode_version(FIRST.version.stripped() + record + secrets, VAULT).slots
+
+
+KIT_SLOT = {"for": "kit", "generation": 1, "salt": SALT, "sealed": b"kit"}
+CODE_SLOT = {"for": "recovery", "generation": 4, "sealed": b"code"}
+NEWER_SLOT = {"for": "passkey", "anything": [1, 2], "sealed": 7}
+
+
+def test_slots_are_read_by_their_purpose() -> None:
+    assert _stored(CODE_SLOT, KIT_SLOT) == Slots(Slot(1, SALT, b"kit"), Slot(4, b"", b"code"))
+
+
+def test_last_slot_of_a_purpose_counts() -> None:
+    found = _stored({**KIT_SLOT, "sealed": b"first"}, CODE_SLOT, KIT_SLOT, {**CODE_SLOT, "generation": 5})
+    assert found == Slots(Slot(1, SALT, b"kit"), Slot(5, b"", b"code"))
+
+
+def test_slot_of_another_purpose_and_fields_that_are_not_known_are_carried_on() -> None:
+    known = [{**KIT_SLOT, "hint": "h"}, {**CODE_SLOT, "more": [1]}]
+    found = _stored(*known, NEWER_SLOT)
+    assert found.others == (NEWER_SLOT,)
+    assert _stored(*decode_value(encode_boxes({}, found)[12:])["slots"]) == found
+    assert found.kit is not None
+    assert found.kit.others == {"hint": "h"}
+
+
+def test_version_carries_slots_of_newer_software_on() -> None:
+    slots = replace(WITH_CODE.version.slots, others=(NEWER_SLOT,))
+    built = build_version(VAULT, WITH_CODE.public, vault_key(2), WITH_CODE.secrets, slots, [])
+    assert decode_version(built.content, VAULT).slots == slots
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        7,
+        {},
+        {**KIT_SLOT, "for": 7},
+        {**KIT_SLOT, "salt": bytes(31)},
+        {**KIT_SLOT, "generation": 0},
+        {**CODE_SLOT, "generation": "1"},
+        {**CODE_SLOT, "sealed": "text"},
+        {"for": "recovery", "generation": 1},
+    ],
+)
+def test_malformed_slot_is_as_if_there_were_none(value: object) -> None:
+    assert _stored(KIT_SLOT, value) == Slots(None)
 
 
 # ── whole versions ──────────────────────────────────────────────────────────────────────────────────
@@ -300,7 +425,7 @@ def test_decoded_version_is_what_was_built(step: Step) -> None:
     decoded = decode_version(step.version.content, VAULT)
     assert decoded == step.version
     assert decoded.public == step.public
-    assert decoded.slot == step.slot
+    assert decoded.slots.kit == step.slot
 
 
 def test_version_made_of_raw_maps_is_the_one_that_was_built() -> None:

@@ -4,6 +4,8 @@ from memseal.embedding import Embedder, MiniLmEmbedder, OllamaEmbedder, OpenAIEm
 from memseal.errors import Finding, MemsealError
 from memseal.memory.memory import KINDS, Memory, State
 from memseal.vault.aio import AsyncVault
+from memseal.vault.bundle_import import BundleReport
+from memseal.vault.bundles import Bundle, open_bundle
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
@@ -14,6 +16,8 @@ __version__ = "0.1.0"
 __all__ = [
     "KINDS",
     "AsyncVault",
+    "Bundle",
+    "BundleReport",
     "Embedder",
     "Finding",
     "Hit",
@@ -27,4 +31,5 @@ __all__ = [
     "SyncReport",
     "Vault",
     "__version__",
+    "open_bundle",
 ]

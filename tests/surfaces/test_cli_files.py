@@ -13,9 +13,11 @@ import pytest
 from memseal.errors import DiskError
 from memseal.surfaces.cli import exits, files
 from memseal.surfaces.cli.bringing import STEP, bring
-from memseal.surfaces.importers import ImportItem, read_jsonl
+from memseal.surfaces.importing.items import ImportItem
+from memseal.surfaces.importing.jsonl import read_jsonl
 from memseal.vault.vault import Vault
 from tests.surfaces.conftest import PASSPHRASE, Command
+from tests.surfaces.samples.make import VAULTMEM_PASSPHRASE
 
 REPORT_KEYS = {
     "format", "rows", "new", "known", "changed", "changed_origins", "refused", "refused_rows", "unknown_fields",
@@ -155,7 +157,7 @@ def test_interrupted_import_says_how_to_go_on(cli: Command, tmp_path: Path, monk
 KILLED = """
 import os, signal, sys
 from memseal.surfaces.cli.bringing import bring
-from memseal.surfaces.importers import open_import
+from memseal.surfaces.importing.opening import open_import
 from memseal.vault.vault import Vault
 
 def dying(items, at):
@@ -229,10 +231,118 @@ def test_export_leaves_out_what_was_taken_back_and_says_so(cli: Command, tmp_pat
     everything = cli("export", "-", "--state", "all").out
     rows = [json.loads(line) for line in everything.splitlines()]
     assert [(row["content"], row["state"]) for row in rows] == [("old", "superseded"), ("new", "active")]
-    (tmp_path / "all.jsonl").write_text(everything, encoding="utf-8")
-    report = cli("import", str(tmp_path / "all.jsonl"), "--json").document
-    assert (report["refused"], report["refused_rows"][0]["line"]) == (1, 1)
-    assert "superseded or retracted" in report["refused_rows"][0]["reason"]
+
+
+def history(cli: Command) -> None:
+    old = cli("remember", "the plan is A", "--tag", "plan", "--json").document["memory"]["id"]
+    newer = cli("supersede", old, "the plan is B", "--reason", "A was late", "--json").document["memory"]["id"]
+    cli("supersede", newer, "the plan is C", "--json")
+    wrong = cli("remember", "a wrong thing", "--json").document["memory"]["id"]
+    cli("retract", wrong, "--reason", "a slip")
+
+
+def test_export_of_all_and_import_keep_ids_states_chains_and_reasons(
+    cli: Command, template: Path, tmp_path: Path
+) -> None:
+    history(cli)
+    before = cli("list", "--state", "all", "--json").document["memories"]
+    cli("export", str(tmp_path / "all.jsonl"), "--state", "all")
+    other = tmp_path / "other"
+    shutil.copytree(template, other)
+    for new in (4, 0):
+        report = cli("import", str(tmp_path / "all.jsonl"), "--vault", str(other), "--json").document
+        assert (report["new"], report["refused"], report["unknown_fields"]) == (new, 0, {})
+    after = cli("list", "--state", "all", "--vault", str(other), "--json").document["memories"]
+    assert sorted((each | {"origin": None} for each in after), key=str) == sorted(before, key=str)
+    assert cli("import", str(tmp_path / "all.jsonl"), "--json").document["new"] == 0
+
+
+def test_memories_that_share_an_origin_all_come_back(cli: Command, vault: Path, template: Path, tmp_path: Path) -> None:
+    with Vault.open(vault, PASSPHRASE, embedder=None) as opened:
+        opened.remember_many([{"content": text, "source": "mail", "origin": "mail:7"} for text in ("one", "two")])
+    cli("export", str(tmp_path / "all.jsonl"))
+    other = tmp_path / "other"
+    shutil.copytree(template, other)
+    report = cli("import", str(tmp_path / "all.jsonl"), "--vault", str(other), "--json").document
+    assert (report["new"], report["changed"]) == (2, 0)
+
+
+def test_dry_run_says_what_would_come_and_stores_nothing(cli: Command, tmp_path: Path) -> None:
+    rows = [{"id": str(number), "content": f"row {number}\x1b[31m"} for number in range(30)]
+    path = write_rows(tmp_path / "notes.jsonl", *rows, {"content": ""})
+    run = cli("import", str(path), "--dry-run", "--json")
+    assert (run.code, run.document["new"], run.document["refused"]) == (exits.NOT_ALL, 30, 1)
+    assert [item["content"] for item in run.document["first"]] == [row["content"] for row in rows[:10]]
+    shown = cli("import", str(path), "--dry-run")
+    assert "would come: row 9" in shown.out
+    assert "\x1b" not in shown.out
+    assert cli("list", "--json").document["total"] == 0
+
+
+FILE = {"MEMSEAL_FILE_PASSPHRASE": "a passphrase for the file"}
+
+
+def test_a_bundle_goes_out_and_comes_in(cli: Command, template: Path, tmp_path: Path) -> None:
+    history(cli)
+    path, other = str(tmp_path / "all.mseal"), tmp_path / "other"
+    run = cli("export", "--bundle", path, "--json", **FILE)
+    assert (run.code, run.document) == (exits.DONE, {"path": path, "memories": 4, "left_out": 0})
+    assert cli("export", "--bundle", path, **FILE).code == exits.USAGE
+    shutil.copytree(template, other)
+    into = ("--vault", str(other), "--json")
+    dry = cli("import", path, "--dry-run", *into, **FILE).document
+    assert (dry["format"], dry["new"], dry["dry_run"]) == ("bundle", 4, True)
+    assert cli("import", path, *into, **FILE).document["new"] == 4
+    assert cli("import", path, *into, **FILE).document == {
+        "format": "bundle", "new": 0, "operations": 0, "findings": [], "dry_run": False,
+    }  # fmt: skip
+    listing = ("list", "--state", "all", "--json")
+    theirs = [each["content"] for each in cli(*listing, "--vault", str(other)).document["memories"]]
+    assert sorted(theirs) == sorted(each["content"] for each in cli(*listing).document["memories"])
+
+
+def test_a_bundle_without_its_passphrase_stays_closed(cli: Command, tmp_path: Path) -> None:
+    path = str(tmp_path / "all.mseal")
+    assert cli("export", "--bundle", path).code == exits.USAGE
+    assert not Path(path).exists()
+    cli("export", "--bundle", path, **FILE)
+    run = cli("import", path, "--json", MEMSEAL_FILE_PASSPHRASE="another")
+    assert run.error["code"] == "bundle_passphrase"
+
+
+def test_what_a_damaged_bundle_lost_is_said(cli: Command, tmp_path: Path) -> None:
+    cli("remember", "kept")
+    path = tmp_path / "all.mseal"
+    cli("export", "--bundle", str(path), **FILE)
+    path.write_bytes(path.read_bytes()[:-10])
+    run = cli("import", str(path), **FILE)
+    assert run.code == exits.NOT_ALL
+    assert "lost: bundle" in run.out
+
+
+def test_a_bundle_does_not_go_to_standard_output(cli: Command) -> None:
+    assert cli("export", "--bundle", "-", **FILE).code == exits.USAGE
+
+
+def test_a_vaultmem_vault_is_imported_with_its_own_passphrase(cli: Command) -> None:
+    folder = str(Path(__file__).parent / "samples" / "vaultmem")
+    assert cli("import", folder, "--json", MEMSEAL_FILE_PASSPHRASE="another").error["code"] == "passphrase_wrong"
+    run = cli("import", folder, "--json", MEMSEAL_FILE_PASSPHRASE=VAULTMEM_PASSPHRASE)
+    assert (run.code, run.document["format"], run.document["new"]) == (exits.DONE, "vaultmem", 3)
+
+
+def test_markdown_is_written_by_day_or_thread(cli: Command, tmp_path: Path) -> None:
+    cli("remember", "late", "--thread", "b", "--at", "2025-03-02T08:00:00Z")
+    cli("remember", "early", "--thread", "a", "--at", "2025-03-01T08:00:00Z")
+    by_day = cli("export", "-", "--format", "markdown").out
+    assert [line for line in by_day.splitlines() if line.startswith("#")] == [
+        "# Memories", "## 2025-03-01", "## 2025-03-02",
+    ]  # fmt: skip
+    cli("export", str(tmp_path / "m.md"), "--format", "markdown", "--by", "thread")
+    text = (tmp_path / "m.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("#")] == ["# Memories", "## a", "## b"]
+    assert cli("export", "-", "--format", "pdf").code == exits.USAGE
+    assert cli("export", "-", "--by", "mood").code == exits.USAGE
 
 
 def test_export_lines_are_as_many_as_memories_whatever_ends_a_line_in_them(cli: Command) -> None:

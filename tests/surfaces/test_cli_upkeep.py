@@ -69,8 +69,10 @@ def test_server_out_of_reach_is_an_error_of_the_network(cli: Command) -> None:
 
 def test_verify_of_a_sound_vault_finds_nothing(cli: Command) -> None:
     cli("remember", "kettle")
-    assert cli("verify", "--json").document == {"ok": True, "findings": []}
-    assert cli("verify").out == "Everything is as it was written.\n"
+    for options in ((), ("--read-data",)):
+        assert cli("verify", *options, "--json").document == {"ok": True, "findings": []}
+    assert cli("verify", "--read-data").out == "Everything is as it was written.\n"
+    assert "--read-data" in cli("verify").out
 
 
 def test_verify_names_what_is_damaged_and_where(cli: Command, vault: Path) -> None:
@@ -84,7 +86,8 @@ def test_verify_names_what_is_damaged_and_where(cli: Command, vault: Path) -> No
         assert set(finding) == {"code", "where", "detail"}
         assert all(finding.values())
     assert any(log.stem in finding["where"] for finding in run.document["findings"])
-    shown = cli("verify")
+    assert "repair" in run.document["findings"][0]["detail"]
+    shown = cli("verify", "--read-data")
     assert shown.code == exits.NOT_ALL
     assert run.document["findings"][0]["code"] in shown.out
 
@@ -116,3 +119,32 @@ def test_reindex_gives_vectors_to_what_was_written_without_a_model(cli: Command)
 
 def test_unknown_model_is_wrong_usage(cli: Command) -> None:
     assert cli("list", MEMSEAL_MODEL="gpt").code == exits.USAGE
+
+
+# ── compact ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_compact_tells_what_it_made_and_what_it_saved(cli: Command) -> None:
+    for text in ("one", "two", "three"):
+        cli("remember", text)
+    done = cli("compact", "--json").document["compacted"]
+    assert set(done) == {"parts_made", "parts_kept", "size_before", "size_after", "held_back"}
+    assert (done["parts_made"], done["held_back"]) == (1, [])
+    assert cli("list", "--json").document["total"] == 3
+
+
+def test_compacting_what_is_compacted_does_nothing(cli: Command) -> None:
+    cli("remember", "one")
+    cli("compact")
+    again = cli("compact", "--json")
+    assert (again.code, again.document) == (exits.DONE, {"compacted": None})
+    assert cli("compact").out == "There is nothing to compact.\n"
+
+
+def test_compact_says_which_log_is_held_back(cli: Command, vault: Path) -> None:
+    cli("remember", "one")
+    cli("remember", "two")
+    log = only_log(vault)
+    flip_a_bit(log, 200)
+    run = cli("compact", "--json", "--thorough")
+    assert (run.code, run.document["compacted"]["held_back"]) == (exits.NOT_ALL, [f"logs/{log.name}"])

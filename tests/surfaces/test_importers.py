@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memseal.errors import DiskError, ImportRowError
-from memseal.surfaces.importers import ImportItem, open_import, read_jsonl, read_locomo
+from memseal.surfaces.importing.items import ImportItem
+from memseal.surfaces.importing.jsonl import read_jsonl
+from memseal.surfaces.importing.locomo import read_locomo
+from memseal.surfaces.importing.opening import open_import
 
 DIARY = Path(__file__).parents[2] / "examples" / "data"
 LONE_SURROGATE = "\\ud83d"  # as JSON escapes it
@@ -466,7 +469,7 @@ def test_an_empty_file_holds_no_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"Dear diary,\n", b"[1, 2]", b'{\n"conversation"', b"\x89PNG\r\n\x1a\n\x00"])
 def test_a_file_of_another_format_is_refused_on_opening(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(ImportRowError, match="neither JSON Lines nor a LoCoMo document"):
+    with pytest.raises(ImportRowError, match="none of what can be imported"):
         open_import(saved(tmp_path, "notes.txt", content))
 
 

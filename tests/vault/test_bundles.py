@@ -8,8 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from memseal.errors import BundlePassphrase, DiskError, FormatError, MemoryUnknown, PassphraseEmpty, VaultReadOnly
+from memseal.errors import (
+    BundlePassphrase,
+    DiskError,
+    FormatError,
+    MemoryUnknown,
+    MemsealError,
+    PassphraseEmpty,
+    VaultReadOnly,
+)
 from memseal.format.bundle import open_beginning
 from memseal.format.records import Place, scan
 from memseal.memory.memory import State
@@ -272,6 +282,27 @@ def test_a_record_that_was_taken_out_is_noticed(long: Vault) -> None:
     bundle = read(content[: place.offset] + content[place.end :])
     assert [finding.code for finding in bundle.findings] == ["record_order"]
     assert 0 < bundle.count() < long.count()
+
+
+@given(st.data())
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_damage_is_refused_or_named_and_never_believed(vault: Vault, data: st.DataObject) -> None:
+    content = bytearray(written(vault))
+    before = {memory.content for memory in vault.list(state="all")}
+    place = data.draw(st.integers(0, 400) | st.integers(0, len(content) - 1))
+    match data.draw(st.sampled_from(["flip", "cut", "double"])):
+        case "flip":
+            content[place] ^= data.draw(st.integers(1, 255))
+        case "cut":
+            del content[place:]
+        case _:
+            content[place:place] = content[place : place + 40]
+    try:
+        bundle = read(bytes(content))
+    except MemsealError:
+        return
+    assert bundle.findings
+    assert {memory.content for memory in bundle.list(state="all")} <= before
 
 
 # ── taking it in ────────────────────────────────────────────────────────────────────────────────────

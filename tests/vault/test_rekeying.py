@@ -1,19 +1,21 @@
 """New epochs, kits and recovery codes: one keyring version each, and no data is touched. (Crashes: `test_crash.py`.)"""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memseal.errors import KitOrPassphrase, PassphraseWrong, RecoveryCodeWrong, VaultReadOnly
+from memseal.errors import DiskError, KitOrPassphrase, PassphraseWrong, RecoveryCodeWrong, VaultReadOnly
+from memseal.format.floor import Floor
 from memseal.format.keyring import decode_version
 from memseal.format.kit import parse_kit, parse_recovery_code
 from memseal.vault import passphrases, rekeying
 from memseal.vault.proving import KitOpener, RecoveryOpener, prove
 from memseal.vault.vault import Vault
 from memseal.vault.versions import Change, next_version
-from tests.vault.crash_disk import CrashDisk
-from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, stretch_of
+from tests.vault.crash_disk import ALL_LOST, CrashDisk, Mishap
+from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of
 
 NEW_PASSPHRASE = "a new passphrase"
 
@@ -156,6 +158,18 @@ def test_reader_renews_nothing(path: Path, disk: CrashDisk) -> None:
                 RENEWALS[name](vault)
 
 
+def test_version_with_a_floor_changes_the_floor_alone(path: Path, disk: CrashDisk) -> None:
+    with open_vault(path, disk) as vault:
+        vault.new_recovery_code()
+        opened = vault._opened
+        floor = Floor(bytes(16), bytes(32), (), {})
+        made = next_version(opened, Change(floor=floor, epochs=()))
+        chain = opened.keychain.followed_by(opened.keychain.keyring.followed_by(made.version), made.vault_key)
+        assert (chain.keyring.public.floor, chain.keyring.public.epoch) == (floor, 2)
+        assert (chain.vault_key, chain.secrets.history) == (opened.keychain.vault_key, {})
+        assert made.version.slots == opened.keychain.keyring.newest.slots
+
+
 def test_history_keeps_the_epochs_that_are_asked_for(path: Path, disk: CrashDisk) -> None:
     with open_vault(path, disk) as vault:
         for _ in range(3):
@@ -169,3 +183,29 @@ def test_history_keeps_the_epochs_that_are_asked_for(path: Path, disk: CrashDisk
         assert chain.epochs() == {1, 2, 3, 4, 5}
         assert chain.still_needed({1, 2, 5}) == {4}
         assert chain.still_needed({2, 5}) == set()
+
+
+# ── the disk fails once ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("following", RENEWALS)
+@pytest.mark.parametrize("failing", TOUCH_NO_DATA)
+def test_change_that_failed_is_no_obstacle_to_the_next_in_the_same_session(
+    failing: str, following: str, path: Path, disk: CrashDisk
+) -> None:
+    mishap = Mishap(-1)
+    while mishap.happened or mishap.step < 0:
+        copy = disk.copy()
+        vault = open_vault(path, copy)
+        mishap = copy.mishap = Mishap(copy.changed + mishap.step + 1, DiskError)
+        with contextlib.suppress(DiskError):
+            RENEWALS[failing](vault)
+        copy.mishap = None
+        RENEWALS[following](vault)
+        vault.remember("after", source="test")
+        power_off(vault)
+        passphrase = NEW_PASSPHRASE if following == "change_passphrase" else PASSPHRASE
+        with open_vault(path, copy.after_crash(ALL_LOST), passphrase) as vault:
+            assert everything(vault).keys() == {"before", "after"}
+            assert vault.status().findings == []
+            assert opens_with_kit(vault, vault.emergency_kit, passphrase)

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from memseal.errors import FormatError
 from memseal.format.fields import U32, U53, Fields
+from memseal.format.media import decode_media
 from memseal.memory.memory import ID_SIZE, Draft
 
 Stamp: TypeAlias = bytes
@@ -230,6 +231,8 @@ def _decode_memory(value: dict[str, Any], operation_id: bytes, of: bytes | None 
         and (reason is None or type(reason) is str)
     ):
         _refuse("author, thread, origin or reason")
+    if (media := get("media")) is not None:
+        decode_media(media)  # carried on as it is: this layer has no use for it
     texts = () if tags is None else _texts(tags, "tags")
     others = {} if _KNOWN.issuperset(value) else {name: value[name] for name in value if name not in _KNOWN}
     draft = Draft(content, source, kind, texts, author, thread, position, captured_at, origin, others)

@@ -13,6 +13,7 @@ from memseal.format.checkpoint import Manifest, PartEntry
 from memseal.format.content import Column
 from memseal.format.device_file import Stretch
 from memseal.format.floor import Row
+from memseal.format.log import End
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import SMALLEST_RECORD
 from memseal.index.view import View
@@ -24,7 +25,7 @@ from memseal.vault.bundles import dump, in_records, with_rows
 from memseal.vault.cache import VIEW
 from memseal.vault.checkpoints import check_part, checkpoint_file, operations_of, part_file, read_manifest, read_part
 from memseal.vault.compacting import compact
-from memseal.vault.device import read_device_file
+from memseal.vault.device import Marks, read_device_file
 from memseal.vault.floors import base_of, newest_rows, preamble_of
 from memseal.vault.keychain import load_keyring
 from memseal.vault.log import Log
@@ -374,10 +375,17 @@ def _copy(survey: _Survey, folder: VaultFolder) -> None:
                 _copy_file(source, folder, part_file(part_id))
     for stream_id in {*survey.rows, *opened.logbook.files.streams()}:
         _copy_log(survey, LogFiles(folder), stream_id)
-    marks = replace(opened.device.marks, caches=(), settled=b"")
-    if not marks.server:
-        marks = replace(marks, logs={})  # what is lost is not looked for any more
-    opened.device.with_marks(marks).save(folder)
+    opened.device.with_marks(_fitting(opened.device.marks)).save(folder)
+
+
+def _fitting(marks: Marks) -> Marks:
+    """Return marks for the copy: of what is lost, only what a server has is still looked for."""
+    furthest = dict[bytes, End]()
+    for seen in marks.remotes.values() if marks.server else ():
+        for stream_id, end in seen.logs.items():
+            if stream_id not in furthest or furthest[stream_id].length < end.length:
+                furthest[stream_id] = end
+    return replace(marks, logs=furthest, caches=(), settled=b"")
 
 
 def _copy_file(source: VaultFolder, folder: VaultFolder, name: str) -> None:

@@ -10,7 +10,7 @@ import typer
 
 import memseal
 from memseal.errors import DiskError, MemsealError
-from memseal.surfaces.cli import exits, export, files, keys, memories, recovery, story, upkeep
+from memseal.surfaces.cli import exits, export, files, giving_up, keys, memories, mending, recovery, story, upkeep
 from memseal.surfaces.cli.output import use_utf8, write_error
 
 _PROGRAM = "memseal"
@@ -28,6 +28,8 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("supersede", memories.supersede),
         ("retract", memories.retract),
         ("restore", memories.restore),
+        ("erase", giving_up.erase),
+        ("erasures", giving_up.erasures),
         ("import", files.import_file),
         ("export", export.export_file),
     ),
@@ -42,6 +44,10 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("recover", recovery.recover),
         ("status", upkeep.status),
         ("verify", upkeep.verify),
+        ("repair", mending.repair),
+        ("quarantine", giving_up.quarantine),
+        ("dismiss", giving_up.dismiss),
+        ("compact", upkeep.compact),
         ("reindex", upkeep.reindex),
     ),
     "To begin with": (("demo", story.demo),),

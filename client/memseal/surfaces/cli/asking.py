@@ -5,6 +5,8 @@ import os
 import sys
 import warnings
 
+import typer
+
 from memseal.surfaces.cli import exits
 
 PASSPHRASE = "MEMSEAL_PASSPHRASE"  # noqa: S105  the name of a variable
@@ -56,6 +58,15 @@ def recovery_code(descriptor: int | None) -> str:
     """Return the recovery code as it was typed or pasted."""
     given = _given(descriptor, RECOVERY_CODE)
     return given if given is not None else _ask("Recovery code: ", "the recovery code", RECOVERY_CODE, "--code-fd")
+
+
+def may_go_on(question: str, *, yes: bool) -> bool:
+    """Return whether to do what cannot be undone: `--yes` says so, or a person on a terminal."""
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise exits.WrongUsage("there is no terminal to ask: give --yes to go on")
+    return typer.confirm(question, err=True)
 
 
 def _chosen(descriptor: int | None, prompt: str, variable: str, option: str) -> str:

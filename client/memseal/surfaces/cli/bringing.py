@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from types import FrameType
 
+from memseal.errors import MemoryUnknown
 from memseal.surfaces.importing.items import ImportItem
 from memseal.vault.vault import Vault
 
@@ -51,29 +52,44 @@ def preview(
     while step := list(islice(rest, STEP)):
         fresh = _fresh(vault, step, tally)
         tally.new += len(fresh)
-        first += list(fresh.values())[: most - len(first)]
+        first += fresh[: most - len(first)]
         advance(len(step))
     return tally, first
 
 
-def _fresh(vault: Vault, step: Iterable[ImportItem], tally: Tally) -> dict[str, ImportItem]:
-    """Return what the vault does not know, by origin; the rest is counted."""
-    fresh: dict[str, ImportItem] = {}
+def _fresh(vault: Vault, step: Iterable[ImportItem], tally: Tally) -> list[ImportItem]:
+    """Return what the vault does not know, by its id where it has one, or else by origin; the rest is counted."""
+    fresh: dict[bytes | str, ImportItem] = {}
     for item in step:
-        origin = item["origin"]
-        if origin not in fresh and not vault.has_origin(origin):
-            fresh[origin] = item
-        elif _is_changed(vault, item, fresh.get(origin)):
-            tally.changed.append(origin)
+        own = _own_id(item)
+        name = own or item["origin"]
+        if name not in fresh and not (vault.has_origin(item["origin"]) if own is None else _has(vault, own)):
+            fresh[name] = item
+        elif own is None and _is_changed(vault, item, fresh.get(name)):
+            tally.changed.append(item["origin"])
         else:
             tally.known += 1
-    return fresh
+    return list(fresh.values())
+
+
+def _own_id(item: ImportItem) -> bytes | None:
+    """Return the id that a memory has where it comes from; apps may give several memories one origin."""
+    past = item.get("past")
+    return None if past is None else past.id
+
+
+def _has(vault: Vault, memory_id: bytes) -> bool:
+    try:
+        vault.get(memory_id.hex())
+    except MemoryUnknown:
+        return False
+    return True
 
 
 def _bring_step(vault: Vault, step: Iterable[ImportItem], tally: Tally) -> None:
     fresh = _fresh(vault, step, tally)
     before = vault.count(state="all")
-    vault.adopt(fresh.values())
+    vault.adopt(fresh)
     # Two origins can bring one and the same memory, so what was stored is counted and not what was sent.
     stored = vault.count(state="all") - before
     tally.new += stored

@@ -22,6 +22,13 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | sync | remote, new_memories, pulled_bytes, pushed_bytes, findings (code, where, detail) |
 | status | the fields of `memseal.Status` |
 | verify | ok, findings (code, where, detail) |
+| repair | plan (damage, files, memories, server, remotes), repaired (path, memories, same_state, findings), … |
+| | … each null where there is none |
+| compact | compacted (parts_made, parts_kept, size_before, size_after, held_back; null: nothing to do) |
+| erase | erasure (id, erased, survivors, at, reason, done, places: name, progress, detail) |
+| erasures | erasures (as of erase) |
+| quarantine | records (record, code, detail, dismissed) |
+| dismiss | dismissed (the record's name) |
 | reindex | embedded |
 | demo | ok, claims (text, holds), totals |
 """
@@ -36,6 +43,9 @@ from memseal.memory.memory import Memory
 from memseal.surfaces.importing.items import ImportItem
 from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION
 from memseal.vault.bundle_import import BundleReport
+from memseal.vault.covering import Quarantined
+from memseal.vault.erasing import Erasure
+from memseal.vault.repairing import Repair, RepairPlan
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
@@ -106,6 +116,43 @@ def of_bundle_report(report: BundleReport, *, dry_run: bool) -> Document:
 def of_findings(findings: Iterable[Finding]) -> list[Document]:
     """Return findings: code, place, and a sentence that says what to do."""
     return [{"code": finding.code, "where": finding.where, "detail": finding.detail} for finding in findings]
+
+
+def of_plan(plan: RepairPlan) -> Document:
+    """Return what a repair is going to do; `lost` is null where nobody can say how many records are."""
+    return {
+        "damage": of_findings(plan.damage),
+        "files": [asdict(each) for each in plan.files],
+        "memories": plan.memories,
+        "server": plan.server or None,
+        "remotes": list(plan.remotes),
+    }
+
+
+def of_repair(repair: Repair) -> Document:
+    """Return what a repair has made."""
+    return {
+        "path": repair.path,
+        "memories": repair.memories,
+        "same_state": repair.same_state,
+        "findings": of_findings(repair.findings),
+    }
+
+
+def of_erasure(erasure: Erasure) -> Document:
+    """Return the receipt of an erase; it names no memory's text."""
+    return {**asdict(erasure), "at": _time(erasure.at), "done": erasure.done}
+
+
+def of_quarantined(record: Quarantined) -> Document:
+    """Return a record of the quarantine; `record` is the name to dismiss it by."""
+    finding = record.finding
+    return {
+        "record": record.name,
+        "code": finding.code,
+        "detail": finding.detail,
+        "dismissed": record.dismissed,
+    }
 
 
 def of_sync(report: SyncReport) -> Document:

@@ -134,7 +134,7 @@ def show(
     memory_id: MemoryId, vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
 ) -> int:
     """Show one memory with all its fields, whatever its state."""
-    _check_id(memory_id)
+    check_id(memory_id)
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
         memory = opened.get(memory_id)
     if as_json:
@@ -160,7 +160,7 @@ def supersede(
     as_json: AsJson = False,
 ) -> int:
     """Replace a memory by a new one; what is not given carries over, and the old one stays to look up."""
-    _check_id(memory_id)
+    check_id(memory_id)
     given: dict[str, Any] = {
         "kind": kind, "tags": tag, "author": author, "thread": thread, "position": position, "captured_at": at,
     }  # fmt: skip
@@ -178,7 +178,7 @@ def retract(
     as_json: AsJson = False,
 ) -> int:
     """Take a memory out of recall; `restore` undoes it."""
-    _check_id(memory_id)
+    check_id(memory_id)
     with open_vault(vault, passphrase_fd) as opened:
         memory = opened.retract(memory_id, reason=reason)
     return _done("retracted", memory, as_json)
@@ -192,13 +192,13 @@ def restore(
     as_json: AsJson = False,
 ) -> int:
     """Undo a retraction."""
-    _check_id(memory_id)
+    check_id(memory_id)
     with open_vault(vault, passphrase_fd) as opened:
         memory = opened.restore(memory_id, reason=reason)
     return _done("restored", memory, as_json)
 
 
-def _check_id(memory_id: str) -> None:
+def check_id(memory_id: str) -> None:
     """Refuse what is no id before a passphrase is asked for."""
     try:
         parse_id(memory_id)

@@ -1,13 +1,19 @@
-"""Commands that keep a vault in order: synchronise, say how it is, check it, fill in vectors."""
+"""Commands that keep a vault in order: synchronise, say how it is, check it, compact it, fill in vectors."""
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from memseal.surfaces.cli import documents, exits
 from memseal.surfaces.cli.files import progress_bar
+from memseal.surfaces.cli.keys import Remote
 from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
-from memseal.surfaces.cli.output import notes, screen, write_json
+from memseal.surfaces.cli.output import notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_findings, show_status, size
 from memseal.surfaces.display import visible
 
@@ -51,17 +57,64 @@ def status(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json:
     return exits.DONE
 
 
-def verify(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
-    """Read every file of the vault anew and list all that is wrong with it."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened, notes().status("reading everything"):
-        findings = opened.verify()
+def verify(
+    read_data: Annotated[
+        bool, typer.Option("--read-data", help="Open every record too: the whole vault is read.")
+    ] = False,
+    vault: VaultPath = None,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> int:
+    """Look through the vault's files and list all that is wrong with them, with what to do.
+
+    Keys, the frame of every log and the presence of the checkpoint's parts are always looked at; with --read-data every
+    record, signature and part is opened.
+    """
+    with open_vault(vault, passphrase_fd, read_only=True) as opened, byte_bar("reading") as progress:
+        findings = opened.verify(read_data=read_data, progress=progress)
     if as_json:
         write_json({"ok": not findings, "findings": documents.of_findings(findings)})
     elif findings:
         show_findings(screen(), findings)
-    else:
+    elif read_data:
         screen().print("Everything is as it was written.")
+    else:
+        screen().print("Every file is there and in shape. `memseal verify --read-data` opens each record too.")
     return exits.NOT_ALL if findings else exits.DONE
+
+
+@contextmanager
+def byte_bar(what: str) -> Generator[Callable[[int, int], None]]:
+    """Show a bar of bytes on a terminal, and nothing elsewhere; yields what is told bytes done and bytes in all."""
+    console = notes()
+    columns = (TextColumn(what), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def compact(
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Also take out of earlier checkpoints what has no effect any more.")
+    ] = False,
+    remote: Remote = None,
+    vault: VaultPath = None,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> int:
+    """Make a checkpoint of all that is here, and drop what it covers from the logs, here and on the server."""
+    with open_vault(vault, passphrase_fd) as opened, notes().status("compacting"):
+        done = opened.compact(remote=remote, thorough=thorough)
+    if as_json:
+        write_json({"compacted": None if done is None else asdict(done)})
+    elif done is None:
+        screen().print("There is nothing to compact.")
+    else:
+        screen().print(f"{size(done.size_before)} before, {size(done.size_after)} now", soft_wrap=True)
+        for name in done.held_back:
+            line = f"held back: {name} has records that cannot be read or are of newer software: `memseal quarantine`"
+            write_lines(screen(), Text(line), 2)
+    return exits.NOT_ALL if done is not None and done.held_back else exits.DONE
 
 
 def reindex(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:

@@ -10,6 +10,7 @@ from memseal.surfaces.importing.items import BadRow
 _PIECE: Final = 1 << 20
 ITEM_LIMIT: Final = 1 << 26
 """Characters of one item: what is held at most, a few times over. A conversation of years has some millions."""
+_SEPARATOR = re.compile(r"[ \t\r\n]*[,\]]")
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 
 
@@ -60,7 +61,7 @@ class _Buffer:
         while True:
             held = len(self._text) - self._place
             outcome = self._decoded()
-            if outcome is not None and outcome[1] < len(self._text):
+            if outcome is not None and self._is_whole(*outcome):
                 self._place = outcome[1]
                 return outcome[0]
             if held > ITEM_LIMIT:
@@ -68,6 +69,10 @@ class _Buffer:
             # Twice as much each time: an item is parsed a few times at most, whatever its size.
             if not self._more(max(_PIECE, held)):
                 raise BadRow("the row is not valid JSON: the file is damaged or cut, and what follows is not read")
+
+    def _is_whole(self, item: object, end: int) -> bool:
+        """Return whether an item ends where it seems to: of a number that is cut, the beginning is a number too."""
+        return isinstance(item, dict | list | str) or _SEPARATOR.match(self._text, end) is not None
 
     def _decoded(self) -> tuple[object, int] | None:
         # The error is dealt with here: it holds the text.

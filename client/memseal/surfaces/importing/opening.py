@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import Final, TextIO, cast
 
@@ -19,6 +20,8 @@ _JSONL_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 _ZIP = b"PK\x03\x04"
 # What assistants' archives hold of conversations; newer ones cut them into several files.
 _PARTS: Final = ("conversations", "memories")
+_TOLD_BY: Final = 10
+"""Items of an array by which its program is told."""
 _NEITHER = "the file is none of what can be imported: JSON Lines, LoCoMo, mem0, ChatGPT, Claude, provenmem or vaultmem"
 
 
@@ -119,14 +122,15 @@ def _translated(path: Path) -> Generator[None]:
 
 
 def _open_array(source: _File | _Archive, reading: Reading) -> tuple[str, Iterator[ImportItem], int]:
-    first = next(_array(source, Reading("")), None)
-    if chatgpt.is_conversation(first):
+    # The first may be damaged; whatever it is, it is a row.
+    first = list(islice(_array(source, Reading("")), _TOLD_BY))
+    if any(map(chatgpt.is_conversation, first)):
         count = sum(1 for _ in chatgpt.messages(_array(source, Reading(""))))
         return "chatgpt", chatgpt.read_chatgpt(_array(source, reading), reading), count
-    if claude.is_conversation(first):
+    if any(map(claude.is_conversation, first)):
         count = sum(1 for _ in claude.messages(_array(source, Reading(""))))
         return "claude", claude.read_claude(_array(source, reading), reading), count
-    if mem0.is_row(first):
+    if any(map(mem0.is_row, first)):
         return "mem0", mem0.read_mem0(_array(source, reading), reading), sum(1 for _ in _array(source, Reading("")))
     if isinstance(source, _Archive):
         raise ImportRowError(1, "the archive holds no conversations.json that can be imported")

@@ -1,0 +1,122 @@
+"""Commands that let go of something for good: of a memory, or of a record that cannot be read."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memseal.surfaces.cli import asking, documents, exits
+from memseal.surfaces.cli.memories import check_id
+from memseal.surfaces.cli.options import AsJson, MemoryId, PassphraseFd, VaultPath, open_vault
+from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
+from memseal.surfaces.cli.pictures import moment
+from memseal.surfaces.display import visible
+from memseal.vault.erasing import Erasure
+
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+_PROGRESS_COLOURS = {"gone": "green", "pending": "yellow", "requested": "cyan"}
+_PROGRESS_WIDTH = max(map(len, _PROGRESS_COLOURS))
+
+
+def erase(
+    memory_id: MemoryId,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it is kept with the receipt.")] = None,
+    yes: Yes = False,
+    vault: VaultPath = None,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> int:
+    """Remove a memory for good, with its earlier and later versions, and say where it is gone.
+
+    `retract` takes a memory out of recall and can be undone; this cannot. What cannot be reached now is pending, and
+    done by the next `sync`.
+    """
+    check_id(memory_id)
+    question = "Erase this memory, with its earlier and later versions, for good?"
+    with open_vault(vault, passphrase_fd) as opened:
+        opened.get(memory_id)  # before anybody is asked
+        if not asking.may_go_on(question, yes=yes):
+            raise exits.Interrupted("nothing was erased")
+        with notes().status("erasing"):
+            erasure = opened.erase(memory_id, reason=reason)
+    if as_json:
+        write_json({"erasure": documents.of_erasure(erasure)})
+    else:
+        _show_erasure(screen(), erasure)
+        if not erasure.done:
+            advise("What is pending goes with the next `memseal sync`; `memseal erasures` shows how far it is.")
+    return exits.DONE
+
+
+def erasures(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+    """Show the receipts of all erasures as they stand now, the earliest first."""
+    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+        found = opened.erasures()
+    if as_json:
+        write_json({"erasures": [documents.of_erasure(each) for each in found]})
+        return exits.DONE
+    console = screen()
+    for erasure in found:
+        _show_erasure(console, erasure)
+    if not found:
+        console.print("Nothing was erased.")
+    return exits.DONE
+
+
+def _show_erasure(console: Console, erasure: Erasure) -> None:
+    count = len(erasure.erased)
+    head = f"erased {count} {'memory' if count == 1 else 'memories'} on {moment(erasure.at)}"
+    write_lines(console, Text(visible(head if erasure.reason is None else f"{head}: {erasure.reason}"), "bold"))
+    for memory_id in erasure.erased:
+        write_lines(console, Text(memory_id, "dim"), 2)
+    width = max(len(visible(place.name)) for place in erasure.places)
+    for place in erasure.places:
+        line = Text(f"{visible(place.name):<{width}}  ")
+        line.append(f"{place.progress:<{_PROGRESS_WIDTH}}  ", _PROGRESS_COLOURS[place.progress])
+        write_lines(console, line.append(visible(place.detail)), 2)
+    for memory_id in erasure.survivors:
+        write_lines(console, Text(f"kept, because it was written elsewhere meanwhile: {memory_id}"), 2)
+
+
+def quarantine(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+    """List the records that cannot be read or trusted, or were written by newer software."""
+    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+        records = opened.quarantine()
+    if as_json:
+        write_json({"records": [documents.of_quarantined(each) for each in records]})
+        return exits.DONE
+    console = screen()
+    for each in records:
+        line = Text(each.name, "bold").append(f"  {each.finding.code}", "yellow")
+        write_lines(console, line.append("  dismissed", "dim") if each.dismissed else line)
+        write_lines(console, Text(visible(each.finding.detail)), 4)
+    if not records:
+        console.print("The quarantine is empty.")
+    elif not all(each.dismissed for each in records):
+        advise("`memseal sync` may bring them whole, `memseal repair` saves the rest, `memseal dismiss` gives one up.")
+    return exits.DONE
+
+
+def dismiss(
+    record: Annotated[str, typer.Argument(metavar="RECORD", help="The record's name, as `memseal quarantine` has it.")],
+    yes: Yes = False,
+    vault: VaultPath = None,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> int:
+    """Give up a record of the quarantine, so that it holds no checkpoint back. One that heals is applied after all."""
+    with open_vault(vault, passphrase_fd) as opened:
+        found = next((each for each in opened.quarantine() if each.name == record), None)
+        if found is None:
+            raise exits.WrongUsage("the quarantine has no such record: `memseal quarantine` shows what it has")
+        if not found.dismissed:
+            if not asking.may_go_on("Give this record up? The next checkpoint leaves it out for good.", yes=yes):
+                raise exits.Interrupted("nothing was dismissed")
+            opened.dismiss(found)
+    if as_json:
+        write_json({"dismissed": record})
+    else:
+        screen().print(f"dismissed {record}", soft_wrap=True)
+    return exits.DONE

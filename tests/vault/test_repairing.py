@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memseal.errors import DeviceFileDamaged, DiskError, DiskFull, FormatError, VaultExists
+from memseal.errors import DeviceFileDamaged, DiskError, DiskFull, FormatError, VaultBusy, VaultExists
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, places
 from memseal.memory.memory import State
@@ -220,6 +220,20 @@ def test_write_that_was_not_finished_is_no_damage(lived: World) -> None:
     disk = lived.disk.copy()
     disk.write(lived.second, disk.size(lived.second) or 0, bytes(5))
     assert repaired(lived, disk) is None
+
+
+def test_log_that_the_checkpoint_covers_whole_loses_nothing(lived: World) -> None:
+    disk = lived.disk.copy()
+    with open_vault(lived.path, disk) as vault:
+        vault.compact()
+    flip(disk, lived.first, 20)
+    assert planned(lived, disk).files == (FilePlan(f"logs/{lived.first.name}", "left out", 0, 0, 0),)
+
+
+def test_vault_that_is_open_for_writing_is_busy(lived: World) -> None:
+    disk = lived.disk.copy()
+    with open_vault(lived.path, disk), pytest.raises(VaultBusy):
+        repaired(lived, disk)
 
 
 # ── what a copy cannot heal ─────────────────────────────────────────────────────────────────────────

@@ -118,7 +118,7 @@ def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Colum
         size = entry.get("bytes") if type(entry) is dict else None
         if not _is_count(size) or offset + size > len(content):
             raise FormatError("column_length", f"the columns of record {index} do not fit it")
-        if entry.get("name") == "embedding" and entry.get("type") in _ITEM_SIZES:
+        if entry.get("name") == "embedding" and _is_known(entry.get("type")):
             columns.append(_decode_column(entry, content[offset : offset + size], index))
         offset += size
     if offset != len(content):
@@ -133,6 +133,11 @@ def _decode_column(entry: dict[str, Any], content: memoryview, index: int) -> Co
     if rows * width * _ITEM_SIZES[entry["type"]] != len(content) or width == 0:
         raise FormatError("column_length", f"a column of record {index} has the wrong length")
     return Column("embedding", model, entry["type"], width, rows, content)
+
+
+def _is_known(kind: Any) -> bool:
+    # The type first: a map or array has no hash to be looked up by.
+    return type(kind) is str and kind in _ITEM_SIZES
 
 
 def _is_count(value: Any) -> TypeGuard[int]:

@@ -28,11 +28,35 @@ def part_file(part_id: bytes) -> str:
     return f"{PARTS}/{part_id.hex()}.mseal"
 
 
-def load_checkpoint(folder: VaultFolder, keychain: Keychain, view: View) -> list[Finding]:
-    """Apply the newest floor's checkpoint, as far as it can be read; returns what is wrong with it."""
-    floor = keychain.keyring.public.floor
-    if floor is None:
-        return []
+def floor_to_load(folder: VaultFolder, keychain: Keychain) -> tuple[Floor | None, bool]:
+    """Return the newest floor whose checkpoint is here in full, and True; else the newest one of all, and False.
+
+    A floor that was made elsewhere may be known while its checkpoint is still to come: until then the one before it,
+    and logs that begin where that one ends, say all that there is.
+    """
+    floors = {
+        floor.checkpoint: floor
+        for version in reversed(keychain.keyring.versions)
+        if (floor := version.public.floor) is not None
+    }
+    for floor in floors.values():
+        if complete_manifest(folder, keychain, floor) is not None:
+            return floor, True
+    return keychain.keyring.public.floor, False
+
+
+def complete_manifest(folder: VaultFolder, keychain: Keychain, floor: Floor) -> Manifest | None:
+    """Return a floor's manifest, if it and all parts are here."""
+    try:
+        manifest = read_manifest(folder, keychain, floor)
+    except FormatError:
+        return None
+    whole = all(folder.size(part_file(entry.id)) == entry.length for entry in manifest.parts)
+    return manifest if whole else None
+
+
+def load_checkpoint(folder: VaultFolder, keychain: Keychain, view: View, floor: Floor) -> list[Finding]:
+    """Apply a floor's checkpoint, as far as it can be read; returns what is wrong with it."""
     findings = list[Finding]()
     try:
         manifest = read_manifest(folder, keychain, floor)

@@ -94,7 +94,9 @@ def decode_marks(value: Any) -> Marks:
         stripped=fields.count("stripped"),
         replaces=fields.octets("replaces"),
         settled=fields.octets("settled"),
-        caches=tuple(bytes(nonce) for nonce in fields.array("caches")),
+        caches=tuple(
+            Fields({"nonce": nonce}, "record_content", "marks").octets("nonce") for nonce in fields.array("caches")
+        ),
     )
 
 

@@ -1,5 +1,6 @@
 """The files of a vault's logs, read and written by where bytes stand in the whole log (vault-format §5a)."""
 
+from memseal.errors import FormatError
 from memseal.format.base import BASE_SIZE, Base, decode_base
 from memseal.format.log import End, start_of
 from memseal.format.preamble import PREAMBLE_SIZE
@@ -41,6 +42,16 @@ class LogFiles:
             head = self.folder.read(log_file(stream_id), 0, PREAMBLE_SIZE + BASE_SIZE) or b""
             self._bases[stream_id] = decode_base(head)
         return self._bases[stream_id]
+
+    def any_is_cut(self) -> bool:
+        """Return whether some file begins without the log's beginning, or may do so."""
+        for stream_id in self.streams():
+            try:
+                if self.base(stream_id) is not None:
+                    return True
+            except FormatError:
+                return True
+        return False
 
     def start(self, stream_id: bytes, preamble: bytes) -> End:
         """Return where the first record in the file stands."""

@@ -1,7 +1,7 @@
 """All logs of a vault: read into the view, extended by own writes and by what other devices wrote."""
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from memseal.errors import Finding, FormatError
 from memseal.format.floor import Row
@@ -468,9 +468,9 @@ class Logbook:
         if log is not None and stream_id in self.logs:
             self.logs[stream_id].appendable = appendable
 
-    def forget_findings(self, names: Collection[str]) -> None:
-        """Drop the findings on files that are going to be read anew."""
-        kept = (noted for noted in self._noted if noted.where.partition("#")[0] not in names)
+    def forget_findings(self, folders: tuple[str, ...]) -> None:
+        """Drop the findings on files in folders that are going to be read anew."""
+        kept = (noted for noted in self._noted if not noted.where.startswith(folders))
         self._noted = dict.fromkeys(kept)
 
     def _forget_damage(self, log: Log, row: Row) -> None:

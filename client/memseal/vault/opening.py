@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 
 from memseal.errors import Finding, LocalRollback, VaultMissing
 from memseal.format.device_file import Stretch
+from memseal.format.floor import Row
 from memseal.format.keys import StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
 from memseal.store.folder import DEVICE, LOGS, VaultFolder
 from memseal.vault.cache import VIEW, cache_nonce, drop_erased, load_cache, save_cache
-from memseal.vault.checkpoints import load_checkpoint
+from memseal.vault.checkpoints import floor_to_load, load_checkpoint
 from memseal.vault.device import Device, Marks, open_device, read_device_file
 from memseal.vault.floors import newest_rows
 from memseal.vault.keychain import Keychain, Keyring, load_keyring, strip, version_file
@@ -92,12 +93,14 @@ def _with_checkpoint(folder: VaultFolder, device: Device, keychain: Keychain, vi
 
 
 def apply_checkpoint(folder: VaultFolder, logbook: Logbook) -> None:
-    """Apply what the newest floor's checkpoint holds, and list what is wrong with it."""
-    floor = logbook.keychain.keyring.public.floor
-    findings = load_checkpoint(folder, logbook.keychain, logbook.view)
+    """Apply what the floor's checkpoint holds, and list what is wrong with it, if the logs do not hold it all."""
+    floor, complete = floor_to_load(folder, logbook.keychain)
+    if floor is None or not (complete or logbook.files.any_is_cut()):
+        return
+    findings = load_checkpoint(folder, logbook.keychain, logbook.view, floor)
     for finding in findings:
         logbook.note(finding)
-    if floor is not None and not findings:
+    if not findings:
         logbook.floor_applied = floor.checkpoint
 
 
@@ -151,8 +154,11 @@ def _note_old_cache(opened: Opened) -> None:
 
 def _note_rollback(opened: Opened) -> None:
     """Notice logs that are shorter than this device has seen them, or missing; never write to such a log again."""
+    floor = opened.keychain.keyring.public.floor
+    applied = floor is not None and floor.checkpoint == opened.logbook.floor_applied
+    rows = newest_rows(opened.keychain.keyring) if applied else dict[bytes, Row]()
     for stream_id, mark in opened.device.marks.logs.items():
-        log, row = opened.logbook.logs.get(stream_id), newest_rows(opened.keychain.keyring).get(stream_id)
+        log, row = opened.logbook.logs.get(stream_id), rows.get(stream_id)
         if row is not None and row.end.length >= mark.length:
             continue  # the checkpoint holds all that was seen of it
         if log is None or max(log.end.length, log.stored) < mark.length:

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memseal.errors import DiskError, Finding, FormatError, VaultMissing
+from memseal.format.base import BASE_SIZE
 from memseal.format.checkpoint import Manifest, PartEntry
 from memseal.format.content import Column
 from memseal.format.device_file import Stretch
-from memseal.format.floor import Row
+from memseal.format.floor import Floor, Row
 from memseal.format.log import End
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import SMALLEST_RECORD
 from memseal.index.view import View
-from memseal.memory.operations import decode_meta, decode_operation, encode_operation, first_place
+from memseal.memory.operations import decode_meta, decode_operation, encode_operation
 from memseal.store.folder import CHECKPOINTS, DEVICE, KEYRING, LOCK, LOGS, PARTS, VaultFolder
 from memseal.store.lock import VaultLock
 from memseal.vault.batch import Batch, restamped
@@ -179,8 +180,6 @@ class _Saved:
 
     values: list[dict[str, Any]]
     columns: tuple[Column, ...]
-    highest: int
-    """The highest counter among the stamps."""
 
 
 class _Survey:
@@ -194,14 +193,11 @@ class _Survey:
         self.manifest: Manifest | None = None
         self.given_up = set[bytes]()
         """Manifest and parts of the checkpoint that are damaged or missing."""
-        floor = damaged.keychain.keyring.public.floor
-        self.has_all = floor is not None and damaged.logbook.floor_applied == floor.checkpoint
-        """Whether the checkpoint's content is here whatever became of its files: from the cache."""
-        self.highest = 0
         self.cuts: dict[bytes, _Cut] = {}
         self._files = list[FilePlan]()
         self._names = {finding.where.partition("#")[0] for finding in damage}
         self._look_at_checkpoint()
+        self.highest = self._highest_counter()
         for log in damaged.logbook.logs.values():
             if log.sound is not None:
                 self._look_at_log(log)
@@ -213,9 +209,15 @@ class _Survey:
         return any(name.startswith((LOGS, CHECKPOINTS, PARTS)) for name in self._names)
 
     @property
+    def stands_alone(self) -> bool:
+        """Whether the copy gets new keys and a checkpoint of its own: only where no server has the vault's."""
+        return self.is_damaged_within and not self.damaged.device.marks.server
+
+    @property
     def needs_view(self) -> bool:
-        """Whether what is to be written again is in the open state alone."""
-        return bool(self.given_up) and self.has_all
+        """Whether the whole state is written again: what a checkpoint that is given up held is in no other file."""
+        damaged = any(name.startswith((CHECKPOINTS, PARTS)) for name in self._names)
+        return bool(self.given_up) and (damaged or self.stands_alone)
 
     def plan(self) -> RepairPlan:
         """Return what is going to be done."""
@@ -236,19 +238,24 @@ class _Survey:
             self.manifest = read_manifest(self.folder, self.damaged.keychain, floor)
         except FormatError:
             self.given_up |= {floor.checkpoint, *floor.parts}
-            lost = 0 if self.has_all else None
-            self._files.append(FilePlan(checkpoint_file(floor.checkpoint), "left out", 0, int(self.has_all), lost))
-            self.highest = max((row.counter for row in floor.rows.values()), default=0)
+            lost = 0 if self._has_all(floor) else None
+            self._files.append(FilePlan(checkpoint_file(floor.checkpoint), "left out", 0, 0, lost))
             return
         for entry in self.manifest.parts:
-            if self._is_whole(entry):
-                continue
-            self.given_up.add(entry.id)
-            saved = self._count(self._of_part(entry))
-            saved = entry.records if self.has_all else min(saved, entry.records)
-            self._files.append(FilePlan(part_file(entry.id), "left out", 0, saved, entry.records - saved))
-        if self.given_up:
-            self.highest = max(self.highest, self.manifest.counter)
+            if not self._is_whole(entry):
+                self.given_up.add(entry.id)
+                saved = entry.records if self._has_all(floor) else min(entry.records, self._count(self._of_part(entry)))
+                self._files.append(FilePlan(part_file(entry.id), "left out", 0, saved, entry.records - saved))
+
+    def _has_all(self, floor: Floor) -> bool:
+        """Return whether a checkpoint's content is here, whatever became of its files: a cache has it too."""
+        return self.damaged.logbook.floor_applied == floor.checkpoint
+
+    def _highest_counter(self) -> int:
+        """Return the highest counter that any operation's stamp may have."""
+        logs = (log.counter for log in self.damaged.logbook.logs.values())
+        part = 0 if self.manifest is None else self.manifest.counter
+        return max([part, *logs, *(row.counter for row in self.rows.values())])
 
     def _is_whole(self, entry: PartEntry) -> bool:
         try:
@@ -284,7 +291,8 @@ class _Survey:
             # Shorter than it was seen, but sound.
             return FilePlan(name, "kept", log.end.records - log.start.records, 0, max(0, seen - log.end.records))
         lost = seen - (0 if row is None else row.end.records)
-        return FilePlan(name, "left out", 0, 0, lost if lost > 0 else None)
+        all_covered = row is not None and (self.folder.size(name) or 0) <= PREAMBLE_SIZE + BASE_SIZE
+        return FilePlan(name, "left out", 0, 0, lost if lost > 0 else 0 if all_covered else None)
 
     def _seen(self, stream_id: bytes) -> int:
         """Return how many records a log had when it, or its name in another log, was last seen."""
@@ -292,10 +300,7 @@ class _Survey:
         return max([0 if mark is None else mark.records, *(log.named.get(stream_id, 0) for log in logs)])
 
     def _count(self, saved: Iterator[_Saved]) -> int:
-        count = 0
-        for each in saved:
-            count, self.highest = count + 1, max(self.highest, each.highest)
-        return count
+        return sum(1 for _ in saved)
 
     # ── what is saved ───────────────────────────────────────────────────────────────────────────────
 
@@ -331,20 +336,19 @@ def _of_view(view: View) -> Iterator[_Saved]:
         operations, columns = with_rows(view, some)
         stamped = zip(operations, some, strict=True)
         values = [encode_operation(operation, entry.stamp) for operation, entry in stamped]
-        yield _Saved(values, columns, max(first_place(entry.stamp)[0] for entry in some))
+        yield _Saved(values, columns)
 
 
 def _saved(values: list[Any], columns: tuple[Column, ...], counter: int) -> _Saved:
     """Return what has an effect of a record's operations; what has none must not come to have one elsewhere."""
-    kept, highest = list[dict[str, Any]](), 0
+    kept = list[dict[str, Any]]()
     for position, value in enumerate(values):
         try:
-            _, stamp = decode_operation(value, counter, position)
+            decode_operation(value, counter, position)
         except FormatError:
             continue
         kept.append(restamped(value, counter, position))
-        highest = max(highest, first_place(stamp)[0])
-    return _Saved(kept, columns, highest)
+    return _Saved(kept, columns)
 
 
 def _whole_writes(damaged: Opened, log: Log) -> _Cut:
@@ -367,12 +371,10 @@ def _copy(survey: _Survey, folder: VaultFolder) -> None:
     source, opened = survey.folder, survey.damaged
     for stem in source.stems(KEYRING):
         _copy_file(source, folder, f"{KEYRING}/{stem}.mseal")
-    floor = opened.keychain.keyring.public.floor
-    if floor is not None and floor.checkpoint not in survey.given_up:
-        _copy_file(source, folder, checkpoint_file(floor.checkpoint))
-        for part_id in floor.parts:
-            if part_id not in survey.given_up:
-                _copy_file(source, folder, part_file(part_id))
+    for shelf in (CHECKPOINTS, PARTS):
+        for stem in source.stems(shelf):
+            if stem not in {each.hex() for each in survey.given_up}:
+                _copy_file(source, folder, f"{shelf}/{stem}.mseal")
     for stream_id in {*survey.rows, *opened.logbook.files.streams()}:
         _copy_log(survey, LogFiles(folder), stream_id)
     opened.device.with_marks(_fitting(opened.device.marks)).save(folder)
@@ -430,8 +432,7 @@ def _write_again(survey: _Survey, copy: Opened) -> None:
     A vault that lives on a server gets no new keys and no checkpoint: these are made there, when it is synchronised.
     """
     try:
-        alone = survey.is_damaged_within and not copy.device.marks.server
-        if alone:
+        if survey.stands_alone:
             rekey(copy, None)  # no stream is gone on with that may go on otherwise elsewhere
         logbook = copy.logbook
         for log in logbook.logs.values():
@@ -440,7 +441,7 @@ def _write_again(survey: _Survey, copy: Opened) -> None:
         for batches in _in_writes(survey.saved()):
             logbook.write(batches, secrets.token_bytes(4))
         follow_pin(copy)
-        if alone:
+        if survey.stands_alone:
             compact(copy, None, thorough=False, given_up=survey.given_up)
         save_marks(copy)
     finally:

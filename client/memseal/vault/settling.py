@@ -14,6 +14,7 @@ from memseal.vault.checkpoints import (
     check_manifest,
     check_part,
     checkpoint_file,
+    complete_manifest,
     operations_of,
     part_file,
     read_manifest,
@@ -57,11 +58,11 @@ def check_object(opened: Opened, shelf: Shelf, object_id: bytes, content: bytes)
 def adopt_floor(opened: Opened) -> None:
     """Apply the newest floor's checkpoint, where it is here and was not applied, and cut the logs at its rows."""
     floor = opened.keychain.keyring.public.floor
-    manifest = None if floor is None else _complete(opened, floor)
+    manifest = None if floor is None else complete_manifest(opened.folder, opened.keychain, floor)
     if floor is None or manifest is None:
         return
     if opened.logbook.floor_applied != floor.checkpoint:
-        opened.logbook.forget_findings({object_file("checkpoints", floor.checkpoint), *map(part_file, floor.parts)})
+        opened.logbook.forget_findings((f"{CHECKPOINTS}/", f"{PARTS}/"))
         apply_checkpoint(opened.folder, opened.logbook)
     settle_floor(opened)
 
@@ -72,7 +73,7 @@ def settle_floor(opened: Opened) -> None:
     Each step may be the last: what is left to do is done at the next opening or synchronisation.
     """
     floor = opened.keychain.keyring.public.floor
-    manifest = None if floor is None else _complete(opened, floor)
+    manifest = None if floor is None else complete_manifest(opened.folder, opened.keychain, floor)
     if floor is None or manifest is None or opened.logbook.floor_applied != floor.checkpoint:
         return
     due = [stream_id for stream_id, row in floor.rows.items() if not opened.logbook.begins_at(stream_id, row)]
@@ -99,16 +100,6 @@ def _mark_settled(opened: Opened, checkpoint_id: bytes) -> None:
     if opened.device.marks.settled != checkpoint_id:
         opened.device = opened.device.with_marks(replace(opened.device.marks, settled=checkpoint_id))
         opened.device.save(opened.folder)
-
-
-def _complete(opened: Opened, floor: Floor) -> Manifest | None:
-    """Return the floor's manifest, if it and all parts are here."""
-    try:
-        manifest = read_manifest(opened.folder, opened.keychain, floor)
-    except FormatError:
-        return None  # it was noted when the vault was opened, or the session asks for it
-    whole = all(opened.folder.size(part_file(entry.id)) == entry.length for entry in manifest.parts)
-    return manifest if whole else None
 
 
 def _save_left_out(opened: Opened, manifest: Manifest, due: list[bytes]) -> None:

@@ -12,7 +12,7 @@ from memseal.format.records import HEADER_SIZE, SMALLEST_RECORD, Place, decode_h
 from memseal.index.view import PassingView
 from memseal.store.folder import DEVICE, KEYRING, LOGS, VaultFolder
 from memseal.vault.cache import VIEW, cache_damage
-from memseal.vault.checkpoints import checkpoint_file, part_file, read_manifest
+from memseal.vault.checkpoints import checkpoint_file, floor_to_load, part_file, read_manifest
 from memseal.vault.device import decode_device_file_marks
 from memseal.vault.keychain import load_keyring
 from memseal.vault.log import Log
@@ -122,7 +122,8 @@ def _framework(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
     yield from (*logbook.findings, *logbook.torn)
     for log in logbook.logs.values():
         yield from _framing(logbook.files, log, opened)
-    if (floor := opened.keychain.keyring.public.floor) is not None:
+    floor, complete = floor_to_load(folder, opened.keychain)
+    if floor is not None and (complete or logbook.files.any_is_cut()):
         yield from _checkpoint(folder, opened, floor)
 
 

@@ -22,6 +22,6 @@ def inputs(operation: str) -> Iterator[dict[str, Any]]:
 def field(operation: str, name: str) -> Iterator[bytes]:
     """Yield the byte strings that the vectors of one operation have in one field."""
     for given in inputs(operation):
-        content = manifest.octets(given[name])
-        if len(content) <= LARGEST:
+        content = b"" if given[name] is None else manifest.octets(given[name])
+        if 0 < len(content) <= LARGEST:
             yield content

@@ -1,8 +1,7 @@
 """The server's decoders: all that it looks into is a stranger's."""
 
-import json
-import time
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from random import Random
 
 from memseal_server import auth, checkpoints, container, packed, segments
@@ -41,8 +40,10 @@ def _containers() -> Iterator[bytes]:
 def _segment(content: bytes) -> None:
     seq, content = (content[0] % 3 if content else 0), content[1:]
     found = segments.read_segment(content, seq=seq)
-    segments.read_log_preamble(content[_SEGMENT:], vault=content[_SEGMENT + 16 :][:16], stream=b"")
     segments.piece_digest(content)
+    piece = content[_SEGMENT:]
+    if seq == 0 and found.header.start == 0:
+        segments.read_log_preamble(piece, vault=piece[16:32], stream=piece[32:48])
     if found.end.length != found.header.start + len(content) - _SEGMENT:
         raise AssertionError("a segment ends elsewhere than its bytes")
 
@@ -90,21 +91,51 @@ def _values() -> Iterator[bytes]:
 
 # ── the signature of a request ──────────────────────────────────────────────────────────────────────
 
+_LINES = (auth.SIGNED_HEADERS[0], auth.SIGNED_HEADERS[1], auth.SIGNED_HEADERS[2], auth.SIGNED_HEADERS[3])
+_WORDS = tuple(
+    '";created=1";created=-1;created=9e99;created=?0;nonce="";nonce=:AAAA:;keyid=1;alg=a;tag=();expires=1'
+    ' "@method" "@path";req "@query-param";name="a" "@signature-params" "memseal-server";bs ;sf ;key="a"'
+    ' memseal=() memseal=:: sha-256=:: sha-512=:AA==: , ; = ( ) : ?1 @1 \\" \xff 1.5 99999999999999999999'.split(" ")
+)
+
 
 def _claim(content: bytes) -> None:
-    lines = content.decode("latin-1").split("\n")
-    method, target = (lines + ["", ""])[:2]
-    values = {
-        name: value for name, value in zip(auth.SIGNED_HEADERS, lines[2:], strict=False) if value.isprintable()
-    }
+    method, target, *lines = [*content.decode(errors="surrogateescape").split("\n"), "", ""]
+    values = {name: value for name, value in zip(_LINES, lines, strict=False) if value}
     claim = auth.read_claim(auth.Headers(method, target, values), has_body="Content-Digest" in values)
+    auth.Freshness(lambda: 0.0).check_first_time(claim)
     auth.check_body(claim, b"")
-    auth.Freshness(time.time).check_clock(claim)
     auth.prove(claim)
 
 
 def _claims() -> Iterator[bytes]:
-    for signed in building.some_signed_requests():
-        yield signed
+    for body in (None, b"", b"a body"):
+        signing = building.Signing(
+            building.private_key("ann"), "http://127.0.0.1", "PUT", "/v1/vaults/a", "refill=true", body, 1, "A" * 22 + "=="
+        )
+        values = signing.headers()
+        lines = ["PUT", "/v1/vaults/a?refill=true", *(values.get(name, "") for name in _LINES)]
+        yield "\n".join(lines).encode()
 
 
+def _change_claim(content: bytes, random: Random) -> bytes:
+    if random.random() < 0.3:
+        return mutation.scratched(content, random)
+    lines = content.split(b"\n")
+    at = random.randrange(len(lines))
+    pieces = re.split(rb"(?<=[;,= ()])|(?=[;,= ()])", lines[at])
+    spot = random.randrange(len(pieces))
+    word = random.choice((random.choice(_WORDS).encode(), *pieces))
+    pieces[spot : spot + random.randrange(3)] = [word] * random.choice((0, 1, 1, 2))
+    lines[at] = b"".join(pieces)
+    return b"\n".join(lines)
+
+
+TARGETS = {
+    "server-container": Target(_container, _containers, REFUSALS, _CHANGE),
+    "server-segment": Target(_segment, _segments, REFUSALS, _change_segment),
+    "server-checkpoint": Target(_checkpoint, _checkpoints, REFUSALS, mutation.behind(1, _CHANGE)),
+    "server-version": Target(_version, _versions, REFUSALS, mutation.container(mutation.change_packed)),
+    "server-msgpack": Target(_packed, _values, REFUSALS, mutation.change_packed),
+    "server-signature": Target(_claim, _claims, REFUSALS, _change_claim),
+}

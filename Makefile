@@ -12,12 +12,13 @@ PYTHON = $(shell for name in python3.11 python3.12 python3.13 python3.14 python3
     "$$name" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
     && command -v "$$name" && break; done)
 
-.PHONY: help demo test lint check bench clean
+.PHONY: help demo test lint check vectors bench clean
 
 help:
 	@echo "make demo    the whole story in one run, on this machine only"
 	@echo "make test    the tests"
 	@echo "make check   format, lint, types and layers, then the tests"
+	@echo "make vectors the interop vectors anew, and what changed in them (nothing should)"
 	@echo "make bench   the benchmarks (LOCOMO=FILE: recall too)"
 	@echo "make clean   remove .venv and everything that the tools left"
 
@@ -36,6 +37,12 @@ lint: $(INSTALLED)
 
 check: lint
 	@$(MAKE) --no-print-directory test
+
+vectors: $(INSTALLED)
+	$(BIN)/python interop-vectors/primitives/generate.py
+	$(BIN)/python interop-vectors/generate.py
+	git diff --exit-code --stat -- interop-vectors format-spec/worked-example.md
+	@test -z "$$(git ls-files --others --exclude-standard -- interop-vectors)" || { echo "new files:"; git ls-files --others --exclude-standard -- interop-vectors; exit 1; }
 
 bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

@@ -15,7 +15,8 @@ from memseal.format.records import HEADER_SIZE, places
 from memseal.memory.memory import State
 from memseal.store.folder import VaultFolder
 from memseal.vault import logbook, opening, parts, repairing, writing
-from memseal.vault.repairing import FilePlan, Repair, RepairPlan, repair
+from memseal.vault.repairing import Repair, repair
+from memseal.vault.surveying import FilePlan, RepairPlan
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Crash, CrashDisk, Mishap
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, stretch_of
 
@@ -319,6 +320,20 @@ def test_copy_of_a_vault_with_several_writes_behind_the_damage_is_written_in_pie
     assert done is not None
     assert (done.same_state, done.findings) == (True, ())
     assert digest_of(lived.copy, disk) == served
+
+
+def test_nothing_of_an_erased_memory_is_written_again(lived: World) -> None:
+    disk = lived.disk.copy()
+    flip(disk, lived.first, body(disk, lived.first, 0))
+    with open_vault(lived.path, disk) as vault:
+        [secret] = [each for each in vault.list(limit=100) if each.content == "first after"]
+        assert not vault.erase(secret.id).done  # the damaged record holds it back
+    done = repaired(lived, disk)
+    assert done is not None
+    assert (done.same_state, done.findings) == (True, ())
+    with open_vault(lived.copy, disk) as copy:
+        assert [erasure.done for erasure in copy.erasures()] == [True]
+        assert "first after" not in everything(copy)
 
 
 # ── stopped ─────────────────────────────────────────────────────────────────────────────────────────

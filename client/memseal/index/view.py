@@ -1,6 +1,7 @@
 """All that is open in RAM: the state and the vectors, fed record by record."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,26 @@ EMBEDDING = "embedding"
 DIMENSION_LIMIT = 1 << 16
 _OFF_UNIT = 0.04
 """A pin beyond it pins nothing: models have thousands, and no device may make the others run out of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one record says: operations with their stamps, and the columns whose rows they name."""
+
+    operations: Sequence[tuple[Operation, Stamp]]
+    columns: Sequence[Column]
+    where: str
+
+
+def decoded(meta: Meta, columns: Sequence[Column], where: str) -> tuple[Said, list[Finding]]:
+    """Return what a log's record says, and what of it no operation is."""
+    operations, findings, counter = list[tuple[Operation, Stamp]](), list[Finding](), meta.counter
+    for position, value in enumerate(meta.operations):
+        try:
+            operations.append(decode_operation(value, counter, position))
+        except FormatError as error:
+            findings.append(Finding(error.code, f"{where}.{position}", str(error)))
+    return Said(operations, columns, where), findings
 
 
 class View:
@@ -68,15 +89,8 @@ class View:
 
     def apply(self, meta: Meta, columns: Sequence[Column], where: str) -> list[Finding]:
         """Apply one log record's operations; returns what could not be applied, named by the record's place."""
-        findings: list[Finding] = []
-        operations: list[tuple[Operation, Stamp]] = []
-        counter = meta.counter
-        for position, value in enumerate(meta.operations):
-            try:
-                operations.append(decode_operation(value, counter, position))
-            except FormatError as error:
-                findings.append(Finding(error.code, f"{where}.{position}", str(error)))
-        return findings + self.apply_decoded(operations, columns, where)
+        said, findings = decoded(meta, columns, where)
+        return findings + self.apply_all([said])
 
     def apply_decoded(
         self,
@@ -86,8 +100,12 @@ class View:
         covered: bool = False,
     ) -> list[Finding]:
         """Apply operations with their stamps, given the columns of their record; `covered`: it is a checkpoint's."""
+        return self.apply_all([Said(operations, columns, where)], covered)
+
+    def apply_all(self, records: Sequence[Said], covered: bool = False) -> list[Finding]:
+        """Apply what several records say, at once: in small records most of the time is what each statement costs."""
         with self.state.transaction():
-            findings = self._apply(operations, columns, where, covered)
+            findings = self._apply(records, covered)
         if self._scrub_due and not self.loading:
             self.scrub()
         return findings
@@ -98,62 +116,60 @@ class View:
             self.state.scrub()
             self._scrub_due = False
 
-    def _apply(
-        self, operations: Sequence[tuple[Operation, Stamp]], columns: Sequence[Column], where: str, covered: bool
-    ) -> list[Finding]:
-        findings: list[Finding] = []
-        for operation, stamp in operations:
-            if isinstance(operation, Setting):
-                self.state.apply_setting(operation, stamp)
-                if operation.name == EMBEDDING:
-                    self._follow_pin()
-        codes, usable = self._codes(columns, findings, where)
-        new = [(operation, stamp) for operation, stamp in operations if isinstance(operation, Remember)]
+    def _apply(self, records: Sequence[Said], covered: bool) -> list[Finding]:
+        for record in records:
+            for operation, stamp in record.operations:
+                if isinstance(operation, Setting):
+                    self.state.apply_setting(operation, stamp)
+                    if operation.name == EMBEDDING:
+                        self._follow_pin()
+        codes, usable, spans, findings = self._codes(records)
+        new = list[Stamped]()
+        rows = list[int]()
+        for record, span in zip(records, spans, strict=True):
+            for operation, stamp in record.operations:
+                if isinstance(operation, Remember):
+                    row = _row_of(operation, span, usable)
+                    new.append(Stamped(operation, stamp, row is not None))
+                    rows.append(-1 if row is None else row)
         if new:
-            if self.state.erasures.ids and not covered:
-                erased = self.state.erasures.ids
-                self.state.erasures.note_reappeared(each.id for each, _ in new if each.id in erased)
-            self._remember(new, codes, usable)
-        for operation, stamp in operations:
-            match operation:
-                case Retraction():
-                    self.state.retract(operation, stamp)
-                case Tagging():
-                    self.state.tag(operation)
-                case Embed(_, target, row) if row < usable.size and usable[row]:
-                    self._embed(target, stamp, codes[row])
-                case Erase():
-                    went = self.state.erase(operation, stamp, covered)
-                    self._scrub_due, self.content_went = self._scrub_due or went, self.content_went or went
-                case Dismiss():
-                    self.state.erasures.dismiss(operation)
-                case Remember() | Setting() | Embed():
-                    pass
-                case unknown:
-                    findings.append(_not_known(unknown, where))
+            self._remember(new, rows, codes, covered)
+        for record, span in zip(records, spans, strict=True):
+            for operation, stamp in record.operations:
+                match operation:
+                    case Remember() | Setting():
+                        pass
+                    case Retraction():
+                        self.state.retract(operation, stamp)
+                    case Tagging():
+                        self.state.tag(operation)
+                    case Embed():
+                        row = _row_of(operation, span, usable)
+                        if row is not None:
+                            self._embed(operation.target, stamp, codes[row])
+                    case Erase():
+                        went = self.state.erase(operation, stamp, covered)
+                        self._scrub_due, self.content_went = self._scrub_due or went, self.content_went or went
+                    case Dismiss():
+                        self.state.erasures.dismiss(operation)
+                    case unknown:
+                        findings.append(_not_known(unknown, record.where))
         self._drop_vectors()
         return findings
 
-    def _remember(
-        self, new: Sequence[tuple[Remember, Stamp]], codes: NDArray[np.float16], usable: NDArray[np.bool_]
-    ) -> None:
-        def has_vector(operation: Remember) -> bool:
-            return operation.row is not None and operation.row < usable.size and bool(usable[operation.row])
-
-        batch = [Stamped(operation, stamp, has_vector(operation)) for operation, stamp in new]
-        numbers = self.state.remember(batch)
+    def _remember(self, new: Sequence[Stamped], rows: list[int], codes: NDArray[np.float16], covered: bool) -> None:
+        erased = self.state.erasures.ids
+        if erased and not covered:
+            self.state.erasures.note_reappeared(each.operation.id for each in new if each.operation.id in erased)
+        numbers = self.state.remember(new)
         self._drop_vectors()
-        pairs = [
-            (number, item.operation.row)
-            for number, item in zip(numbers, batch, strict=True)
-            if number and item.has_vector
-        ]
+        pairs = [(number, row) for number, row in zip(numbers, rows, strict=True) if number and row >= 0]
         if pairs and self.vectors is not None:
             chosen = np.array([row for _, row in pairs])
             every = chosen.size == len(codes) and bool((chosen == np.arange(chosen.size)).all())
             self.vectors.add(np.array([number for number, _ in pairs], np.int64), codes if every else codes[chosen])
             self._seen += len(pairs)
-        for memory_id, stamp, code in self.state.take_early_vectors(operation.id for operation, _ in new):
+        for memory_id, stamp, code in self.state.take_early_vectors(each.operation.id for each in new):
             self._embed(memory_id, stamp, np.frombuffer(code, "<f2"))
 
     def _drop_vectors(self) -> None:
@@ -169,25 +185,38 @@ class View:
             self._seen += 1
 
     def _codes(
-        self, columns: Sequence[Column], findings: list[Finding], where: str
-    ) -> tuple[NDArray[np.float16], NDArray[np.bool_]]:
-        """Return the vectors of the pinned model in a record, and which of them can be used."""
-        none = np.empty((0, 1), np.float16), np.empty(0, np.bool_)
-        if not columns:
-            return none
-        column = columns[0]
-        if self.pinned != (column.model, column.width) or self.vectors is None:
-            self.foreign_vectors += column.rows
-            return none
-        codes = np.frombuffer(column.content, "<f2").reshape(column.rows, column.width)
+        self, records: Sequence[Said]
+    ) -> tuple[NDArray[np.float16], NDArray[np.bool_], list[range], list[Finding]]:
+        """Return the vectors of the pinned model in records, which can be used, each record's rows, and findings."""
+        pieces, spans, count = list[bytes | memoryview](), list[range](), 0
+        for record in records:
+            column = self._column(record)
+            if column is not None:
+                pieces.append(column.content)
+            elif record.columns:
+                self.foreign_vectors += record.columns[0].rows
+            spans.append(range(count, count + (0 if column is None else column.rows)))
+            count = spans[-1].stop
+        if not count or self.pinned is None:
+            return np.empty((0, 1), np.float16), np.empty(0, np.bool_), spans, []
+        codes = np.frombuffer(pieces[0] if len(pieces) == 1 else b"".join(pieces), "<f2").reshape(count, self.pinned[1])
         squares: NDArray[np.float32] = np.einsum("ij,ij->i", codes, codes, dtype=np.float32)
         # One that is longer would come before all others in every search; float16 itself is off by less than 0.001.
         usable: NDArray[np.bool_] = np.abs(squares - 1) < _OFF_UNIT
+        findings = list[Finding]()
         if not usable.all():
-            findings.append(
-                Finding("column_value", where, "vectors that are not finite or not of unit length were passed over")
-            )
-        return codes, usable
+            detail = "vectors that are not finite or not of unit length were passed over"
+            for record, span in zip(records, spans, strict=True):
+                if not usable[span.start : span.stop].all():
+                    findings.append(Finding("column_value", record.where, detail))
+        return codes, usable, spans, findings
+
+    def _column(self, record: Said) -> Column | None:
+        """Return a record's vectors, if they are of the pinned model."""
+        if not record.columns or self.vectors is None:
+            return None
+        column = record.columns[0]
+        return column if self.pinned == (column.model, column.width) else None
 
     # ── the pinned model ────────────────────────────────────────────────────────────────────────────
 
@@ -219,17 +248,19 @@ class View:
 class PassingView(View):
     """Says of each record what a view would say of it, and keeps nothing."""
 
-    def apply_decoded(
-        self,
-        operations: Sequence[tuple[Operation, Stamp]],
-        columns: Sequence[Column],
-        where: str,
-        covered: bool = False,
-    ) -> list[Finding]:
+    def apply_all(self, records: Sequence[Said], covered: bool = False) -> list[Finding]:
         """Return what could not be applied."""
-        findings = list[Finding]()
-        self._codes(columns, findings, where)
-        return findings + [_not_known(each, where) for each, _ in operations if isinstance(each, Unknown)]
+        findings = self._codes(records)[3]
+        for record in records:
+            findings += [_not_known(each, record.where) for each, _ in record.operations if isinstance(each, Unknown)]
+        return findings
+
+
+def _row_of(operation: Remember | Embed, rows: range, usable: NDArray[np.bool_]) -> int | None:
+    """Return an operation's row among those of all records, if it names one of its own record's that can be used."""
+    if operation.row is None or operation.row >= len(rows):
+        return None
+    return rows[operation.row] if usable[rows[operation.row]] else None
 
 
 def _not_known(operation: Unknown, where: str) -> Finding:

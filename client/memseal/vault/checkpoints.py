@@ -45,6 +45,21 @@ def floor_to_load(folder: VaultFolder, keychain: Keychain) -> tuple[Floor | None
     return keychain.keyring.public.floor, False
 
 
+def damage_of_incomplete(folder: VaultFolder, keychain: Keychain, floor: Floor) -> list[Finding]:
+    """Return what is wrong with the files that are here of a checkpoint that is not here in full."""
+    try:
+        manifest = read_manifest(folder, keychain, floor)
+    except FormatError as error:
+        missing = error.code == "checkpoint_missing"
+        return [] if missing else [Finding(error.code, checkpoint_file(floor.checkpoint), str(error))]
+    sizes = {entry.id: folder.size(part_file(entry.id)) for entry in manifest.parts}
+    return [
+        Finding("checkpoint_mismatch", part_file(entry.id), "a part of the vault's checkpoint is damaged: sync")
+        for entry in manifest.parts
+        if sizes[entry.id] not in (None, entry.length)
+    ]
+
+
 def complete_manifest(folder: VaultFolder, keychain: Keychain, floor: Floor) -> Manifest | None:
     """Return a floor's manifest, if it and all parts are here."""
     try:

@@ -1,7 +1,7 @@
 """All logs of a vault: read into the view, extended by own writes and by what other devices wrote."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memseal.errors import Finding, FormatError
 from memseal.format.floor import Row
@@ -9,7 +9,7 @@ from memseal.format.keys import SigningKey
 from memseal.format.log import End, LogReader, LogWriter, Opened, Reading
 from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
 from memseal.format.primitives import public_signing_key
-from memseal.index.view import View
+from memseal.index.view import Said, View, decoded
 from memseal.memory.operations import Head, Meta, decode_meta
 from memseal.store.folder import VaultFolder
 from memseal.vault.batch import Batch, Composed, compose, restamped
@@ -20,6 +20,8 @@ from memseal.vault.log_files import LogFiles, log_file
 
 # Bytes of a log that are held and opened at a time: enough that its fixed costs vanish.
 _PIECE = 32 << 20
+# Operations that are applied at once.
+_AT_ONCE = 2048
 
 
 class Logbook:
@@ -103,8 +105,7 @@ class Logbook:
         findings = [finding for finding in reading.findings if _is_before(finding, log.name, end.records)]
         for finding in findings:
             self.note(finding)
-        for record in whole:
-            self._apply(log, record, lenient=bool(findings))
+        self._apply(log, whole, lenient=bool(findings))
         log.end, log.stored = end, end.length
         if findings:
             log.sound = log.sound or reading.sound
@@ -183,8 +184,7 @@ class Logbook:
 
     def _commit(self, log: Log, settled: Settled) -> None:
         """Apply what was settled."""
-        for record in settled.reading.trusted:
-            self._apply(log, record, lenient=bool(settled.reading.findings))
+        self._apply(log, settled.reading.trusted, lenient=bool(settled.reading.findings))
         log.end, log.stored = settled.end, settled.stored
         log.appendable = log.appendable and not settled.reading.damaged_end
         log.sound = log.sound or settled.reading.sound
@@ -192,20 +192,40 @@ class Logbook:
             where = f"{log.name}#{settled.end.records}"
             self.torn.append(Finding("record_torn", where, "a write that was not finished"))
 
-    def _apply(self, log: Log, record: Opened, lenient: bool) -> None:
+    def _apply(self, log: Log, records: Sequence[Opened], lenient: bool) -> None:
+        """Apply records, as many at once as make up for what it costs to begin."""
+        due, count = list[Said](), 0
+        for record in records:
+            said = self._said(log, record, lenient)
+            if said is not None:
+                due.append(said)
+                count += len(said.operations)
+            if count >= _AT_ONCE:
+                self._note_each(self.view.apply_all(due))
+                due, count = [], 0
+        if due:
+            self._note_each(self.view.apply_all(due))
+
+    def _said(self, log: Log, record: Opened, lenient: bool) -> Said | None:
+        """Return what a record says; what it says of counters and heads is noted."""
         where = f"{log.name}#{record.place.index}"
         try:
             meta = decode_meta(record.content.meta)
         except FormatError as error:
             self.note(Finding(error.code, where, str(error)))
-            return
+            return None
         if record.place.index > 0 and meta.previous != log.counter and not lenient:
             self.note(Finding("counter_false", where, "it names another counter than that of the record before"))
         for head in meta.heads:
             log.named[head.stream_id] = max(log.named.get(head.stream_id, 0), head.index + 1)
             log.claimed[head.stream_id] = max(log.claimed.get(head.stream_id, 0), head.counter)
         log.counter = max(log.counter, meta.counter)
-        for finding in self.view.apply(meta, record.content.columns, where):
+        said, findings = decoded(meta, record.content.columns, where)
+        self._note_each(findings)
+        return said
+
+    def _note_each(self, findings: Iterable[Finding]) -> None:
+        for finding in findings:
             self.note(finding)
 
     def note(self, finding: Finding) -> None:

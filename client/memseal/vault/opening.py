@@ -11,7 +11,7 @@ from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
 from memseal.store.folder import DEVICE, LOGS, VaultFolder
 from memseal.vault.cache import VIEW, cache_nonce, drop_erased, load_cache, save_cache
-from memseal.vault.checkpoints import floor_to_load, load_checkpoint
+from memseal.vault.checkpoints import damage_of_incomplete, floor_to_load, load_checkpoint
 from memseal.vault.device import Device, Marks, open_device, read_device_file
 from memseal.vault.floors import newest_rows
 from memseal.vault.keychain import Keychain, Keyring, load_keyring, strip, version_file
@@ -95,7 +95,11 @@ def _with_checkpoint(folder: VaultFolder, device: Device, keychain: Keychain, vi
 def apply_checkpoint(folder: VaultFolder, logbook: Logbook) -> None:
     """Apply what the floor's checkpoint holds, and list what is wrong with it, if the logs do not hold it all."""
     floor, complete = floor_to_load(folder, logbook.keychain)
-    if floor is None or not (complete or logbook.files.any_is_cut()):
+    if floor is None:
+        return
+    if not complete and not logbook.files.any_is_cut():
+        for finding in damage_of_incomplete(folder, logbook.keychain, floor):
+            logbook.note(finding)
         return
     findings = load_checkpoint(folder, logbook.keychain, logbook.view, floor)
     for finding in findings:

@@ -43,6 +43,7 @@ from memseal.vault import (
     reindexing,
     rekeying,
     repairing,
+    surveying,
     syncing,
 )
 from memseal.vault.batch import Batch
@@ -206,7 +207,7 @@ class Vault:
         passphrase: str,
         to: str | PathLike[str],
         *,
-        agree: Callable[[repairing.RepairPlan], bool],
+        agree: Callable[[surveying.RepairPlan], bool],
         progress: Callable[[int, int], None] | None = None,
     ) -> repairing.Repair | None:
         """Write a repaired copy of a damaged vault to a folder that is not there or empty; the vault itself stays.

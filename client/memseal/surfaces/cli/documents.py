@@ -45,9 +45,10 @@ from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION
 from memseal.vault.bundle_import import BundleReport
 from memseal.vault.covering import Quarantined
 from memseal.vault.erasing import Erasure
-from memseal.vault.repairing import Repair, RepairPlan
+from memseal.vault.repairing import Repair
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
+from memseal.vault.surveying import RepairPlan
 from memseal.vault.syncing import SyncReport
 
 Document = dict[str, Any]

@@ -15,7 +15,7 @@ from memseal.surfaces.cli.output import notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_findings
 from memseal.surfaces.cli.upkeep import byte_bar
 from memseal.surfaces.display import visible
-from memseal.vault.repairing import FilePlan, RepairPlan
+from memseal.vault.surveying import FilePlan, RepairPlan
 from memseal.vault.vault import Vault
 
 _FATES = {
@@ -67,6 +67,9 @@ def repair(
     else:
         screen().print(f"{done.memories} memories are at {visible(done.path)}", soft_wrap=True)
         show_findings(screen(), done.findings)
+        if not done.same_state:
+            line = "Its state is another than the damaged vault shows: compare what `memseal list` says of both."
+            write_lines(screen(), Text(line, "bold yellow"))
         line = "Go on with the copy alone: both are the same device. Keep the damaged one until you miss nothing."
         write_lines(screen(), Text(line))
     if not shown:

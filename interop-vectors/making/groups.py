@@ -1,0 +1,43 @@
+"""All groups of cases, in the order of the manifest."""
+
+from making import (
+    checkpoints,
+    contents,
+    devices,
+    example,
+    items,
+    logs,
+    opening,
+    preambles,
+    primitives,
+    records,
+    rounds,
+    rules,
+    said,
+    states,
+    strings,
+    swaps,
+    vaults,
+    versions,
+)
+
+ALL = (
+    primitives.add,
+    preambles.add,
+    records.add,
+    contents.add,
+    logs.add,
+    versions.add,
+    rules.add,
+    opening.add,
+    strings.add,
+    devices.add,
+    checkpoints.add,
+    items.add,
+    said.add,
+    states.add,
+    vaults.add,
+    rounds.add,
+    swaps.add,
+    example.add,
+)

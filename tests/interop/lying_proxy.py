@@ -1,7 +1,7 @@
 """Stands between a client and a server, and changes what the server answers."""
 
 import http.client
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,7 +23,7 @@ Lie = Callable[[str, str, Answer], Answer]
 
 
 @contextmanager
-def lying_proxy(origin: str, lie: Lie) -> Iterator[str]:
+def lying_proxy(origin: str, lie: Lie) -> Generator[str]:
     """Run a proxy before the server at `origin`; yield where it listens."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.interop.typescript import PASSPHRASE, ROOT, VIEWER, built_package, checked, memseal, program, remember
+from memseal import Vault
+from tests.interop.typescript import PASSPHRASE, ROOT, VIEWER, built_package, checked, program
 
 PAGE = ROOT / VIEWER / "index.html"
 BUNDLE_PASSPHRASE = "of the bundle"
@@ -21,8 +24,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the browser shows of a vault and its bundle; MEMSEAL_SCREENSHOTS names a folder for pictures of it."""
     folder = tmp_path_factory.mktemp("viewer")
     vault, bundle = folder / "my.vault", folder / "all.mseal"
-    make_vault(vault)
-    memseal("export", bundle, "--bundle", "--vault", vault, env={"MEMSEAL_FILE_PASSPHRASE": BUNDLE_PASSPHRASE})
+    make_vault(vault, bundle)
     story = {
         "chromium": browser(),
         "page": PAGE.as_uri(),
@@ -43,15 +45,21 @@ def browser() -> str:
     return found
 
 
-def make_vault(vault: Path) -> None:
-    memseal("init", "--vault", vault)
-    dentist = remember(vault, "The dentist is on Tuesday", "--at", "2024-01-01")
-    remember(vault, "Sparrows nest under the crane", "--at", "2024-01-02", "--tag", "birds", "--tag", "<b>bold</b>")
-    remember(vault, "A crane landed on the spare tyre", "--at", "2024-01-03")
-    keys = remember(vault, "The keys are under the pot", "--at", "2024-01-04")
-    remember(vault, HOSTILE, "--at", "2024-01-05")
-    memseal("supersede", dentist, "The dentist is on Friday", "--at", "2024-01-06", "--vault", vault)
-    memseal("retract", keys, "--reason", "stolen", "--vault", vault)
+def make_vault(path: Path, bundle: Path) -> None:
+    with closing(Vault.create(path, PASSPHRASE, embedder=None)) as vault:
+        dentist = vault.remember("The dentist is on Tuesday", source="test", captured_at=day(1))
+        tags = ["birds", "<b>bold</b>"]
+        vault.remember("Sparrows nest under the crane", source="test", captured_at=day(2), tags=tags)
+        vault.remember("A crane landed on the spare tyre", source="test", captured_at=day(3))
+        keys = vault.remember("The keys are under the pot", source="test", captured_at=day(4))
+        vault.remember(HOSTILE, source="test", captured_at=day(5))
+        vault.supersede(dentist.id, "The dentist is on Friday", source="test", captured_at=day(6))
+        vault.retract(keys.id, reason="stolen")
+        vault.export_bundle(bundle, BUNDLE_PASSPHRASE)
+
+
+def day(number: int) -> datetime:
+    return datetime(2024, 1, number, tzinfo=UTC)
 
 
 NEWEST_FIRST = [

@@ -1,5 +1,6 @@
 """The implementation in TypeScript, built from its sources, and the command line it is compared with."""
 
+import atexit
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ OFFLINE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", 
 def built_package() -> Path:
     """Install and build a copy of the package (and of the viewer beside it), once in a test process."""
     tree = Path(mkdtemp(prefix="memseal-typescript-"))
+    atexit.register(shutil.rmtree, tree, ignore_errors=True)
     leave_out = shutil.ignore_patterns("node_modules", "dist")
     for folder in (PACKAGE, VIEWER):
         shutil.copytree(ROOT / folder, tree / folder, ignore=leave_out)
@@ -99,8 +101,3 @@ def memseal(*arguments: str | Path, env: dict[str, str] | None = None) -> Any:
 def listed(vault: Path) -> Any:
     """Return all memories, newest first, as our command line lists them."""
     return memseal("list", "--vault", vault, "--state", "all", "--limit", "100000")["memories"]
-
-
-def remember(vault: Path, text: str, *options: str) -> str:
-    """Remember something, and return its id."""
-    return str(memseal("remember", text, "--vault", vault, *options)["memory"]["id"])

@@ -322,7 +322,7 @@ def test_copy_of_a_vault_with_several_writes_behind_the_damage_is_written_in_pie
     assert digest_of(lived.copy, disk) == served
 
 
-def test_nothing_of_an_erased_memory_is_written_again(lived: World) -> None:
+def test_copy_finishes_an_erase_that_the_damage_held_back(lived: World) -> None:
     disk = lived.disk.copy()
     flip(disk, lived.first, body(disk, lived.first, 0))
     with open_vault(lived.path, disk) as vault:

@@ -1,7 +1,8 @@
 """Read and extend one log: framing, chain, signatures, trust (vault-format §4 and §5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from memseal.errors import Finding, FormatError
 from memseal.format import primitives
@@ -11,8 +12,7 @@ from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, Gap, Place, open_record, scan, seal_record
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """Where a log ends: length in bytes, number of records, chain after the last."""
 
     length: int
@@ -20,8 +20,7 @@ class End:
     chain: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """One record that opened: its place, content, and signature if it has one."""
 
     place: Place
@@ -175,7 +174,7 @@ class LogWriter:
         """Return the records of one write as stored, and the log's end after it; the writer itself does not move."""
         end, pieces = self.end, list[bytes]()
         for number, content in enumerate(contents):
-            placed = replace(content, chain=end.chain, more=number + 1 < len(contents))
+            placed = content._replace(chain=end.chain, more=number + 1 < len(contents))
             body = encode_content(placed, self._preamble, end.records, self._owner)
             record = seal_record(self._key, self._preamble, end.records, body)
             end = End(end.length + len(record), end.records + 1, chain_next(end.chain, record))

@@ -22,7 +22,8 @@ _HEADER = Struct(">III")  # length of the body, index, CRC-32 of both
 _CONTEXT = b"memseal/v1/record"
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, because one is made for every record of a log: that alone would take three times as long.
+@dataclass(slots=True)
 class Place:
     """Where a record stands in its container: index, offset of its header, length of its body, all in bytes."""
 

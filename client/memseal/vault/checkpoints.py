@@ -15,6 +15,7 @@ from memseal.format.primitives import sha256
 from memseal.index.view import View
 from memseal.memory.operations import Operation, Stamp, decode_operation
 from memseal.store.folder import CHECKPOINTS, PARTS, VaultFolder
+from memseal.vault.collections_off import no_collections
 from memseal.vault.keychain import Keychain
 
 
@@ -78,10 +79,11 @@ def load_checkpoint(folder: VaultFolder, keychain: Keychain, view: View, floor: 
     except FormatError as error:
         return [Finding(error.code, checkpoint_file(floor.checkpoint), str(error))]
     view.loading = True
-    for entry, records, wrong in _read_ahead(folder, keychain.vault_id, manifest):
-        for record in records:
-            apply_record(view, record, manifest.counter, part_file(entry.id), wrong)
-        findings += wrong
+    with no_collections():
+        for entry, records, wrong in _read_ahead(folder, keychain.vault_id, manifest):
+            for record in records:
+                apply_record(view, record, manifest.counter, part_file(entry.id), wrong)
+            findings += wrong
     view.loading = False
     view.scrub()
     return findings

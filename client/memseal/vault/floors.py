@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from memseal.errors import FormatError
 from memseal.format.base import Base
-from memseal.format.floor import Row
+from memseal.format.floor import Floor, Row
 from memseal.format.preamble import Kind, Preamble
 from memseal.vault.keychain import Keyring
 
@@ -27,6 +27,11 @@ def check_base(keyring: Keyring, stream_id: bytes, base: Base) -> None:
 def base_of(row: Row) -> Base:
     """Return the base of a log that was cut at a floor's row."""
     return Base(row.end, row.counter)
+
+
+def preambles(vault_id: bytes, floor: Floor) -> dict[bytes, bytes]:
+    """Return the preamble of each log that a floor lists."""
+    return {stream_id: preamble_of(vault_id, stream_id, row) for stream_id, row in floor.rows.items()}
 
 
 def preamble_of(vault_id: bytes, stream_id: bytes, row: Row) -> bytes:

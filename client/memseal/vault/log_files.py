@@ -1,5 +1,7 @@
 """The files of a vault's logs, read and written by where bytes stand in the whole log (vault-format §5a)."""
 
+from collections.abc import Collection, Mapping
+
 from memseal.errors import FormatError
 from memseal.format.base import BASE_SIZE, Base, decode_base
 from memseal.format.log import End, start_of
@@ -43,15 +45,19 @@ class LogFiles:
             self._bases[stream_id] = decode_base(head)
         return self._bases[stream_id]
 
-    def any_is_cut(self) -> bool:
-        """Return whether some file begins without the log's beginning, or may do so."""
-        for stream_id in self.streams():
-            try:
-                if self.base(stream_id) is not None:
-                    return True
-            except FormatError:
-                return True
-        return False
+    def hold_all(self, preambles: Mapping[bytes, bytes], seen: Collection[bytes]) -> bool:
+        """Return whether logs that begin as `preambles` say, and are here or were (`seen`), have their beginning."""
+        here = {*seen, *self.streams()}
+        return all(
+            stream_id not in here or (self.preamble(stream_id) == preamble and self._is_whole(stream_id))
+            for stream_id, preamble in preambles.items()
+        )
+
+    def _is_whole(self, stream_id: bytes) -> bool:
+        try:
+            return self.base(stream_id) is None
+        except FormatError:
+            return False
 
     def start(self, stream_id: bytes, preamble: bytes) -> End:
         """Return where the first record in the file stands."""

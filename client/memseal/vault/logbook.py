@@ -13,6 +13,7 @@ from memseal.index.view import Said, View, decoded
 from memseal.memory.operations import Head, Meta, decode_meta
 from memseal.store.folder import VaultFolder
 from memseal.vault.batch import Batch, Composed, compose, restamped
+from memseal.vault.collections_off import no_collections
 from memseal.vault.floors import base_of, check_base, newest_rows, preamble_of
 from memseal.vault.keychain import Keychain
 from memseal.vault.log import Log, Settled, end_of_whole_records, is_fork, up_to, up_to_damage
@@ -55,8 +56,9 @@ class Logbook:
     def load(self, verified: Mapping[bytes, End]) -> None:
         """Read every log in the folder from where it is applied; up to `verified` signatures were checked before."""
         self.view.loading = True
-        for stream_id in self.files.streams():
-            self._load_one(stream_id, verified.get(stream_id))
+        with no_collections():
+            for stream_id in self.files.streams():
+                self._load_one(stream_id, verified.get(stream_id))
         self.view.loading = False
         self.view.scrub()
 
@@ -460,7 +462,7 @@ class Logbook:
         try:
             base = self.files.base(stream_id)
         except FormatError:
-            return stream_id in self.logs
+            return True
         return base is not None and base.end.length >= row.end.length
 
     def records_to_drop(self, stream_id: bytes, row: Row) -> Iterator[Opened]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from memseal.errors import Finding, LocalRollback, VaultMissing
 from memseal.format.device_file import Stretch
-from memseal.format.floor import Row
+from memseal.format.floor import Floor, Row
 from memseal.format.keys import StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
@@ -13,7 +13,7 @@ from memseal.store.folder import DEVICE, LOGS, VaultFolder
 from memseal.vault.cache import VIEW, cache_nonce, drop_erased, load_cache, save_cache
 from memseal.vault.checkpoints import damage_of_incomplete, floor_to_load, load_checkpoint
 from memseal.vault.device import Device, Marks, open_device, read_device_file
-from memseal.vault.floors import newest_rows
+from memseal.vault.floors import newest_rows, preambles
 from memseal.vault.keychain import Keychain, Keyring, load_keyring, strip, version_file
 from memseal.vault.log_files import log_file
 from memseal.vault.logbook import Logbook
@@ -88,16 +88,16 @@ def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened
 def _with_checkpoint(folder: VaultFolder, device: Device, keychain: Keychain, view: View) -> Logbook:
     """Return a logbook whose view holds what the checkpoint says; its logs are still to be read."""
     logbook = Logbook(folder, keychain, device.keys.sign, view, device.marks.rewritten)
-    apply_checkpoint(folder, logbook)
+    apply_checkpoint(folder, device, logbook)
     return logbook
 
 
-def apply_checkpoint(folder: VaultFolder, logbook: Logbook) -> None:
+def apply_checkpoint(folder: VaultFolder, device: Device, logbook: Logbook) -> None:
     """Apply what the floor's checkpoint holds, and list what is wrong with it, if the logs do not hold it all."""
     floor, complete = floor_to_load(folder, logbook.keychain)
     if floor is None:
         return
-    if not complete and not logbook.files.any_is_cut():
+    if not complete and logs_hold_all(device, logbook, floor):
         for finding in damage_of_incomplete(folder, logbook.keychain, floor):
             logbook.note(finding)
         return
@@ -106,6 +106,11 @@ def apply_checkpoint(folder: VaultFolder, logbook: Logbook) -> None:
         logbook.note(finding)
     if not findings:
         logbook.floor_applied = floor.checkpoint
+
+
+def logs_hold_all(device: Device, logbook: Logbook, floor: Floor) -> bool:
+    """Return whether the logs hold all that this device had, so that a floor's checkpoint is not missed yet."""
+    return logbook.files.hold_all(preambles(device.vault_id, floor), device.marks.logs)
 
 
 def follow_pin(opened: Opened) -> None:

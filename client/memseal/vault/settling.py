@@ -63,7 +63,7 @@ def adopt_floor(opened: Opened) -> None:
         return
     if opened.logbook.floor_applied != floor.checkpoint:
         opened.logbook.forget_findings((f"{CHECKPOINTS}/", f"{PARTS}/"))
-        apply_checkpoint(opened.folder, opened.logbook)
+        apply_checkpoint(opened.folder, opened.device, opened.logbook)
     settle_floor(opened)
 
 
@@ -88,6 +88,8 @@ def settle_floor(opened: Opened) -> None:
         opened.logbook.cut_at(stream_id, floor.rows[stream_id])
     for name in stray:
         opened.folder.remove(name)
+    for folder in {name.partition("/")[0] for name in stray}:
+        opened.folder.settle(folder)  # before the mark: what came back with a crash would seem to have been put back
     _mark_settled(opened, floor.checkpoint)
 
 

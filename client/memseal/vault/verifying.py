@@ -18,7 +18,7 @@ from memseal.vault.keychain import load_keyring
 from memseal.vault.log import Log
 from memseal.vault.log_files import LogFiles
 from memseal.vault.logbook import Logbook
-from memseal.vault.opening import Opened, apply_checkpoint
+from memseal.vault.opening import Opened, apply_checkpoint, logs_hold_all
 from memseal.vault.status import all_findings
 
 Progress = Callable[[int, int], None]
@@ -64,7 +64,7 @@ def _fresh_logbook(folder: VaultFolder, opened: Opened) -> Logbook:
 def _data(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
     logbook = _fresh_logbook(folder, opened)
     try:
-        apply_checkpoint(folder, logbook)
+        apply_checkpoint(folder, opened.device, logbook)
         logbook.load({})
     finally:
         logbook.view.close()
@@ -123,7 +123,7 @@ def _framework(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
     for log in logbook.logs.values():
         yield from _framing(logbook.files, log, opened)
     floor, complete = floor_to_load(folder, opened.keychain)
-    if floor is not None and (complete or logbook.files.any_is_cut()):
+    if floor is not None and (complete or not logs_hold_all(opened.device, logbook, floor)):
         yield from _checkpoint(folder, opened, floor)
 
 

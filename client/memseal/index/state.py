@@ -320,7 +320,7 @@ class VaultState:
         digest = hashlib.sha256()
         queries = (
             WHOLE,
-            "SELECT * FROM retractions ORDER BY id",
+            "SELECT * FROM retractions WHERE target NOT IN (SELECT target FROM erased) ORDER BY id",
             "SELECT * FROM tags ORDER BY target, tag, added_by",
             "SELECT * FROM tags_removed ORDER BY target, tag, added_by",
             "SELECT * FROM settings ORDER BY name",

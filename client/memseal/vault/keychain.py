@@ -8,7 +8,7 @@ from memseal.errors import BoxMissing, FormatError
 from memseal.format.acceptance import accept
 from memseal.format.boxes import Secrets, open_device_box, open_secrets
 from memseal.format.derivation import log_key
-from memseal.format.keyring import DeviceEntry, KeyringVersion, PublicSection, decode_version
+from memseal.format.keyring import DeviceEntry, Ended, KeyringVersion, PublicSection, decode_version
 from memseal.format.keys import RecordKey, VaultKey, WrappingKey
 from memseal.format.log import End
 from memseal.format.preamble import Kind, decode_preamble, stream_id_of
@@ -168,8 +168,14 @@ class Keychain:
                 "stream_mismatch",
                 "not a log of a device that this keyring lists: one that joined since? Sync with the server first",
             )
-        limit = None if owner.ended is None else owner.ended.streams.get(stream_id, End(0, 0, b""))
+        limit = None if owner.ended is None else self._limit(owner.ended, stream_id)
         return Stream(preamble, parsed.epoch, stream_id, owner, log_key(vault_key, self.vault_id, stream_id), limit)
+
+    def _limit(self, ended: Ended, stream_id: bytes) -> End:
+        """Return where an ended device's stream ends: never below the floor, whose checkpoint holds it up to there."""
+        floor, limit = self.keyring.public.floor, ended.streams.get(stream_id, End(0, 0, b""))
+        row = None if floor is None else floor.rows.get(stream_id)
+        return row.end if row is not None and row.end.length > limit.length else limit
 
     def _owner(self, nonce: bytes, stream_id: bytes) -> DeviceEntry | None:
         for entry in self.keyring.public.devices:

@@ -47,6 +47,7 @@ vectors: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python tests/bench/vault.py
+	$(BIN)/python tests/bench/container.py
 	$(BIN)/python tests/bench/server.py
 	$(if $(LOCOMO),$(BIN)/python tests/bench/locomo.py $(LOCOMO),@echo 'LOCOMO=path/to/locomo.json runs the recall benchmark too')
 

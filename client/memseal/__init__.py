@@ -6,6 +6,9 @@ from memseal.memory.memory import KINDS, Memory, State
 from memseal.vault.aio import AsyncVault
 from memseal.vault.bundle_import import BundleReport
 from memseal.vault.bundles import Bundle, open_bundle
+from memseal.vault.compacting import Compaction
+from memseal.vault.covering import Quarantined
+from memseal.vault.erasing import Erasure
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
@@ -18,7 +21,9 @@ __all__ = [
     "AsyncVault",
     "Bundle",
     "BundleReport",
+    "Compaction",
     "Embedder",
+    "Erasure",
     "Finding",
     "Hit",
     "Memory",
@@ -26,6 +31,7 @@ __all__ = [
     "MiniLmEmbedder",
     "OllamaEmbedder",
     "OpenAIEmbedder",
+    "Quarantined",
     "State",
     "Status",
     "SyncReport",

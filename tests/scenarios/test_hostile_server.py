@@ -611,17 +611,13 @@ def founded_anew(true: KeyringVersion) -> KeyringVersion:
     return forged(true, public, vault_key, keys.sign, epoch_key)
 
 
-def with_cost(true: KeyringVersion, cost: Cost) -> KeyringVersion:
-    """The first version with another cost, signed anew by a founder of the server's."""
-    keys, vault_key = new_key_set(), VaultKey(bytes(range(32)))
+def with_cost(vault: Vault, cost: Cost) -> KeyringVersion:
+    """The first version with another cost, signed anew by a founder who lends the server a hand."""
+    true, opened = versions_of(vault)[0], vault._opened
+    vault_key = opened.keychain.vault_key
     epoch_key = epoch_signing_key(vault_key, true.vault_id, 1)
-    public = replace(
-        true.public,
-        devices=(entry_for(keys, bytes(16), 1),),
-        epoch_key=public_signing_key(epoch_key),
-        kit=replace(true.public.kit, cost=cost),
-    )
-    return forged(true, public, vault_key, keys.sign, epoch_key)
+    public = replace(true.public, kit=replace(true.public.kit, cost=cost))
+    return forged(true, public, vault_key, opened.device.keys.sign, epoch_key)
 
 
 FORGERIES: dict[str, tuple[Callable[[KeyringVersion], KeyringVersion], str]] = {
@@ -701,7 +697,7 @@ def test_cost_out_of_bounds_is_refused_before_anything_is_derived(
 ) -> None:
     derived = list[object]()
     monkeypatch.setattr(argon2.low_level, "hash_secret_raw", lambda *words, **_: derived.append(words))
-    version = with_cost(versions_of(shared)[0], cost)
+    version = with_cost(shared, cost)
     with server.lying(showing([], version)), pytest.raises(FormatError) as caught:
         join(server, tmp_path, shared.emergency_kit)
     assert caught.value.code == code

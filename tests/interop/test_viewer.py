@@ -110,7 +110,11 @@ def test_a_bundle_opens_with_its_own_passphrase(seen: Any) -> None:
 
 
 def test_a_wrong_passphrase_is_said(seen: Any) -> None:
-    assert seen["wrong passphrase"] == "The passphrase does not open this vault. Try again."
+    assert seen["wrong passphrase"]["said"] == "The passphrase does not open this vault. Try again."
+
+
+def test_progress_is_shown_while_the_passphrase_is_tried(seen: Any) -> None:
+    assert seen["wrong passphrase"]["isProgressShown"]
 
 
 def test_a_file_of_something_else_is_said(seen: Any) -> None:

@@ -85,9 +85,8 @@ function embeddingColumn(column: Fields, bytes: Uint8Array): EmbeddingColumn {
 
 const MAX_LENGTH_ERROR = 0.04;
 
-/** Return one row, or throw `column_value` if it is not finite or not of unit length. */
+/** Return one row below `rows`, or throw `column_value` if it is not finite or not of unit length. */
 export function embeddingRow(column: EmbeddingColumn, row: number): Float32Array {
-  if (row >= column.rows) throw new FormatError("operation_invalid");
   const data = view(column.bytes);
   const vector = new Float32Array(column.width);
   let squared = 0;

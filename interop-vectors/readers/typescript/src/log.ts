@@ -3,7 +3,7 @@
 import { type Bytes, crc32, equal, readU32, readU64, utf8 } from "./bytes.js";
 import { decodeEnvelope, decodeMeta, type Envelope, FLAG, isSignatureValid, type Meta } from "./content.js";
 import { type Code, codeOf, type Finding, FormatError } from "./errors.js";
-import { type End, type Entry, type FloorRow, type Keyring, newest } from "./keyring.js";
+import { type End, type Entry, type Floor, type FloorRow, type Keyring, newest } from "./keyring.js";
 import { decodePreamble, KIND, type Preamble, PREAMBLE_SIZE } from "./preamble.js";
 import { derive, sha256 } from "./primitives.js";
 import { type DamagedRange, openRecord, scan, type StoredRecord } from "./records.js";
@@ -45,7 +45,7 @@ export function placeLog(
   );
   const isBegun = equal(preamble.nonce.subarray(0, 8), beginning.subarray(0, 8));
   if (!owner || !isBegun || !equal(preamble.streamId, name)) throw new FormatError("stream_mismatch");
-  return { preamble, owner, key: logKey(vaultKey, preamble), limit: limitOf(owner, preamble.streamId) };
+  return { preamble, owner, key: logKey(vaultKey, preamble), limit: limitOf(owner, preamble.streamId, newest(keyring).floor) };
 }
 
 /** The digest of the version that began an epoch. */
@@ -54,10 +54,14 @@ export function epochBeginning(keyring: Keyring, epoch: number): Bytes | null {
   return version ? version.digest : null;
 }
 
-function limitOf(owner: Entry, stream: Uint8Array): End | null {
+function limitOf(owner: Entry, stream: Uint8Array, floor: Floor | null): End | null {
   if (owner.ended === null) return null;
   const named = owner.ended.streams.find((one) => equal(one.stream, stream));
-  // Every stream of an ended key is named; another was made by somebody who has the key.
+  const row = floor?.logs.find((one) => equal(one.stream, stream));
+  if (row && row.length > (named?.length ?? 0)) {
+    return { stream: row.stream, records: row.records, chain: row.chain, length: row.length };
+  }
+  // Every stream of an ended key is named, or covered; another was made by somebody who has the key.
   return named ?? { stream: stream as Bytes, records: 0, chain: new Uint8Array(0), length: 0 };
 }
 

@@ -89,7 +89,8 @@ function vectorOf(
 ): Vector | null {
   const row = "memory" in change ? change.memory.embedding : change.op === "embed" ? change.embedding : null;
   if (row === null) return null;
-  if (!column) throw new FormatError("operation_invalid");
+  // A row that is not there stands for no vector (section 5).
+  if (!column || row >= column.rows) return null;
   try {
     return { model: column.model, values: embeddingRow(column, row) };
   } catch (error) {

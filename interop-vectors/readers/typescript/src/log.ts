@@ -45,7 +45,12 @@ export function placeLog(
   );
   const isBegun = equal(preamble.nonce.subarray(0, 8), beginning.subarray(0, 8));
   if (!owner || !isBegun || !equal(preamble.streamId, name)) throw new FormatError("stream_mismatch");
-  return { preamble, owner, key: logKey(vaultKey, preamble), limit: limitOf(owner, preamble.streamId, newest(keyring).floor) };
+  return {
+    preamble,
+    owner,
+    key: logKey(vaultKey, preamble),
+    limit: limitOf(owner, preamble.streamId, newest(keyring).floor),
+  };
 }
 
 /** The digest of the version that began an epoch. */

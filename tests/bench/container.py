@@ -1,10 +1,13 @@
 """What the container costs: checkpoints against bare sealing and hashing, replay of a log, compaction, erase.
 
-    python tests/bench/container.py [--megabytes 100] [--records 100000] [--runs 5] [--json OUT]
+    python tests/bench/container.py [--megabytes 100] [--records 100000] [--runs 5] [--large 0] [--json OUT]
 
 Bare: Cobblestone-256 over the same bytes in one thread, SHA-256 over what it gives in another, in pieces of 2 MiB. The
 container works on two parts at once; it adds framing, padding, chain, meta and its checks.
 Figures are medians; the machine is shared: read the ratios.
+
+`--large N` adds a vault of N memories with vectors: opening it from its checkpoint, reading all of it anew, compacting
+it thoroughly, each in a process of its own, with the peak of its memory against the size of the files.
 """
 
 import argparse
@@ -12,6 +15,8 @@ import hashlib
 import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -23,13 +28,15 @@ import msgpack
 import numpy as np
 import zstandard
 from cryptography.cobblestone import Cobblestone256Decryptor, Cobblestone256Encryptor
+from rich.console import Console
+from rich.table import Table
+
 from memseal import Vault
 from memseal.format.checkpoint import part_preamble
 from memseal.format.content import Column, Content
 from memseal.format.keys import RecordKey
 from memseal.format.part import Sealed, read_run, seal_run, start_of_part
-from rich.console import Console
-from rich.table import Table
+from memseal.vault.parts import Sayings
 
 PASSPHRASE = "benchmark"
 DIMENSION = 384
@@ -107,7 +114,7 @@ def checkpoint(megabytes: int, runs: int) -> dict[str, float]:
     parts = max(2, megabytes * 1_000_000 // (PART_RECORDS * len(content)))
     count = parts * PART_RECORDS
     column = Column("embedding", "benchmark", "f2", DIMENSION, rows, content)
-    contents = [({"operations": []}, (column,))] * PART_RECORDS
+    contents: list[Sayings] = [({"operations": []}, (column,))] * PART_RECORDS
     size = count * len(content)
     record_key = RecordKey(key)
 
@@ -195,17 +202,60 @@ def life(folder: Path, records: int) -> dict[str, float]:
     }
 
 
+# ── a large vault ───────────────────────────────────────────────────────────────────────────────────
+
+_ACT = """
+import resource, sys, time
+from memseal import Vault
+before = time.perf_counter()
+vault = Vault.open(sys.argv[1], sys.argv[2], embedder=None)
+opened = time.perf_counter() - before
+{act}
+print(opened, time.perf_counter() - before - opened, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+vault._lock.release()
+"""
+_ACTS = {"open": "", "verify": "assert vault.verify() == []", "compact": "vault.compact()"}
+
+
+def large(folder: Path, count: int) -> dict[str, float]:
+    """Return seconds and peak memory of what is done with a vault of this many memories."""
+    path, embeddings = folder / "large.vault", vectors(10_000)
+    with Vault.create(path, PASSPHRASE, embedder=None) as vault:
+        for start in range(0, count, 10_000):
+            items = [{**item, "content": f"{start} {item['content']}"} for item in memories(min(10_000, count - start))]
+            vault.remember_many(items, embeddings[: len(items)])
+        vault.compact()
+    (path / "cache" / "view.mseal").unlink(missing_ok=True)
+    size = folder_size(path, "logs", "checkpoints", "parts")
+    figures = {"large_file_bytes": float(size)}
+    for name, act in _ACTS.items():
+        done = subprocess.run(
+            [sys.executable, "-c", _ACT.format(act=act), str(path), PASSPHRASE],
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        opened, acted, peak = map(float, done.stdout.split())
+        figures[f"large_{name}_seconds"] = acted if act else opened
+        figures[f"large_{name}_peak_bytes"] = peak
+        figures[f"large_{name}_peak_to_files"] = peak / size
+    return figures
+
+
 def main() -> None:
     """Run all of it and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--large", type=int, default=0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures = checkpoint(options.megabytes, options.runs)
     with tempfile.TemporaryDirectory() as folder:
         figures |= life(Path(folder), options.records)
+        if options.large:
+            figures |= large(Path(folder), options.large)
     table = Table("figure", "value", title=f"{options.megabytes} MB checkpoint, {options.records:,} memories")
     for name, value in figures.items():
         table.add_row(name.replace("_", " "), f"{value:,.2f}")

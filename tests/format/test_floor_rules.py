@@ -76,7 +76,7 @@ def test_k8_floor_that_changes_with_something_else_is_refused() -> None:
     ("place", "value"), [(1, 2), (2, b"m" * 12), (3, 1), (4, 4999), (5, 6), (7, 8)], ids=lambda value: str(value)
 )
 def test_k8_row_below_the_one_before_is_refused(place: int, value: object) -> None:
-    row = [*ROW[:4], 6000, *ROW[5:]]  # further on, so that only one value is below
+    row: list[object] = [*ROW[:4], 6000, *ROW[5:]]  # further on, so that only one value is below
     row[place] = value
     assert (
         outcome(WITH_FLOOR, floored(WITH_FLOOR, {**FLOOR, "checkpoint": b"l" * 16, "logs": [row]})) == "keyring_floor"

@@ -1,4 +1,4 @@
-"""Any single file of a vault put back to an older state: it is named, nothing newer is lost, what was erased stays so."""
+"""Any single file put back to an older state: it is named, nothing newer is lost, what was erased stays erased."""
 
 from pathlib import Path
 

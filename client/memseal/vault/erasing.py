@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from memseal.errors import NetworkError, ServerError
+from memseal.errors import Finding, FormatError, NetworkError, ServerError
 from memseal.memory.memory import from_microseconds
 from memseal.memory.operations import Erase
+from memseal.store.folder import CHECKPOINTS
 from memseal.vault.batch import Batch
 from memseal.vault.compacting import compact
 from memseal.vault.covering import quarantine
@@ -67,11 +68,22 @@ def finish(opened: Opened, remote: str | None) -> bool:
     The epoch comes first: the checkpoint is sealed under the new key, so that the older ones can leave the keyring.
     Raises what a synchronisation raises.
     """
-    blocked = any(not each.dismissed for each in quarantine(opened.logbook))
+    blocked = any(not each.dismissed for each in quarantine(opened.logbook)) or _is_checkpoint_damaged(opened)
     if blocked or not opened.logbook.view.state.erasures.is_due():
         return False
     rekey(opened, remote)
-    return compact(opened, remote, thorough=False) is not None
+    try:
+        return compact(opened, remote, thorough=False) is not None
+    except FormatError as error:
+        # Damage that this opening had not come upon, because the cache held what is there: named, and not tried again.
+        opened.logbook.note(Finding(error.code, CHECKPOINTS, str(error)))
+        opened.logbook.floor_applied = b""
+        return False
+
+
+def _is_checkpoint_damaged(opened: Opened) -> bool:
+    floor = opened.keychain.keyring.public.floor
+    return floor is not None and opened.logbook.floor_applied != floor.checkpoint
 
 
 def erasures(opened: Opened) -> list[Erasure]:

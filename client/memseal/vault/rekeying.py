@@ -99,7 +99,10 @@ def renew(
 
 def _announce(opened: Opened, made: Made, stretch: Stretch | None) -> None:
     """Note durably what is about to be stored: new keys as pending, and the version, so that it is known for ours."""
-    device = opened.device.with_marks(replace(opened.device.marks, making=made.version.digest))
+    # What was made before is here by now, and must not seem strange when only the newer one is noted as ours.
+    newest = opened.keychain.keyring.newest
+    noted = replace(opened.device.marks, keyring=newest.public.version, digest=newest.digest)
+    device = opened.device.with_marks(replace(noted, making=made.version.digest))
     if stretch is not None:
         salt = secrets.token_bytes(SALT_SIZE)
         slot = seal_key_set(device.file_id, "pending", salt, STANDARD_COST, made.keys, stretch)

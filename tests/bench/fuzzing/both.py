@@ -4,17 +4,15 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from memseal.errors import FormatError, MemsealError
+from memseal.errors import FormatError
 from memseal.format import primitives
 from memseal.format.acceptance import accept
 from memseal.format.keyring import KeyringVersion, decode_version, digest_of, signed_message
-from memseal.format.keys import SigningKey
 from memseal.format.primitives import sha256
 from memseal.format.records import HEADER_SIZE
 from memseal.format.values import decode_value
 from memseal_server import keyring, packed
-from memseal_server.versions import Refused, Version, read_version
-
+from memseal_server.versions import Refused, read_version
 from tests.bench.fuzzing import client, mutation, server
 from tests.bench.fuzzing.mutation import bodies_of, framed
 from tests.bench.fuzzing.target import Target
@@ -96,8 +94,8 @@ def _versions() -> Iterator[bytes]:
     for at, step in zip(before, _STEPS, strict=True):
         yield bytes((at,)) + step.version.content
         yield bytes((at,)) + step.version.stripped()
-    floor = {"checkpoint": bytes(16), "digest": bytes(32), "parts": [bytes(16)], "logs": []}
-    floor["logs"] = [[bytes(16), 1, bytes(12), 1, 1172, 1, bytes(32), 7]]
+    row = [bytes(16), 1, bytes(12), 1, 1172, 1, bytes(32), 7]
+    floor = {"checkpoint": bytes(16), "digest": bytes(32), "parts": [bytes(16)], "logs": [row]}
     raw = building.raw_of(
         building.follow(_STEPS[0], building.Plan()),
         [ANN.sign, building.epoch_key(1)],
@@ -126,7 +124,9 @@ def _signed(preamble: bytes, public: Any, rest: list[bytes], approval: Any) -> b
     """Return a version of this public section with preamble and approval to match, signed by who signed before."""
     if isinstance(public, dict):
         epoch, number = (_number(public.get(name)) for name in ("epoch", "version"))
-        preamble = preamble[:12] + epoch.to_bytes(4, "big") + preamble[16:40] + number.to_bytes(8, "big") + preamble[48:]
+        preamble = (
+            preamble[:12] + epoch.to_bytes(4, "big") + preamble[16:40] + number.to_bytes(8, "big") + preamble[48:]
+        )
     encoded = mutation.packed(public)
     whole = framed(preamble, [encoded, b"", *rest])
     open_end = 64 + HEADER_SIZE + len(encoded)
@@ -148,7 +148,11 @@ def _sealed_of(approval: Any) -> bytes:
 
 def _signers_of(approval: Any) -> list[bytes]:
     rows = approval.get("signatures") if isinstance(approval, dict) else None
-    return [row[0] for row in rows if isinstance(row, list) and row and isinstance(row[0], bytes)] if isinstance(rows, list) else []
+    return (
+        [row[0] for row in rows if isinstance(row, list) and row and isinstance(row[0], bytes)]
+        if isinstance(rows, list)
+        else []
+    )
 
 
 TARGETS = {

@@ -18,9 +18,9 @@ from memseal.format.values import decode_value, encode_value
 from memseal.sync.messages import GetHeads, GetLog
 from memseal.transport import http
 from memseal.transport.folder import FolderTransport
-
 from tests.bench.fuzzing import mutation, samples
 from tests.bench.fuzzing.target import Target
+from tests.interop.manifest import octets
 
 REFUSALS: tuple[type[Exception], ...] = (MemsealError,)
 _CHANGE = mutation.container(mutation.scratched)
@@ -44,7 +44,7 @@ def _preamble(content: bytes) -> None:
 
 def _preambles() -> Iterator[bytes]:
     for given in samples.inputs("decode_preamble"):
-        yield bytes((given["kind"] - 1 | 8,)) + samples.manifest.octets(given["content"])
+        yield bytes((given["kind"] - 1 | 8,)) + octets(given["content"])
 
 
 def _change_preamble(content: bytes, random: Random) -> bytes:
@@ -125,7 +125,9 @@ def _change_code(content: bytes, random: Random) -> bytes:
     server = mutation.scratched(b"https://example.org", random).decode(errors="replace")
     generation = random.choice((0, 1, (1 << 32) - 1))
     if random.random() < 0.5:
-        return b"\xff" + RecoveryCode(_VAULT, RecoverySecret(random.randbytes(32)), generation, server).to_text().encode()
+        return (
+            b"\xff" + RecoveryCode(_VAULT, RecoverySecret(random.randbytes(32)), generation, server).to_text().encode()
+        )
     return b"\0" + Kit(_VAULT, KitSecret(random.randbytes(16)), generation, server).to_text().encode()
 
 
@@ -217,7 +219,7 @@ def _change_json(content: bytes, random: Random) -> bytes:
     except (ValueError, RecursionError):
         return mutation.scratched(content, random)
     changed = mutation.changed_value(value, random)
-    return json.dumps(changed, default=lambda octets: octets.hex()).encode()
+    return json.dumps(changed, default=lambda raw: raw.hex()).encode()
 
 
 TARGETS = {

@@ -5,6 +5,7 @@ Inputs are containers of plain bodies, which are sealed here before they are rea
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -29,11 +30,11 @@ from memseal.memory.operations import decode_meta, decode_operation, encode_oper
 from memseal.vault.bundles import read_bundle
 from memseal.vault.checkpoints import stamped_operations
 from memseal.vault.device import decode_marks
-
 from tests.bench.fuzzing import mutation, samples
 from tests.bench.fuzzing.mutation import bodies_of, framed, packed
 from tests.bench.fuzzing.target import Target
 from tests.format import building
+from tests.interop.manifest import octets
 from tests.vault.small_vault import stretch_of
 
 REFUSALS: tuple[type[Exception], ...] = (MemsealError,)
@@ -117,13 +118,15 @@ def _contents() -> Iterator[bytes]:
 
 def _merged() -> Iterator[bytes]:
     for given in samples.inputs("merge"):
-        yield from map(samples.manifest.octets, given["records"])
+        yield from map(octets, given["records"])
 
 
 # ── runs of records ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _sealed(key: RecordKey, preamble: bytes, bodies: list[bytes], fix: int, start: bytes = b"", first: int = 0) -> bytes:
+def _sealed(
+    key: RecordKey, preamble: bytes, bodies: list[bytes], fix: int, start: bytes = b"", first: int = 0
+) -> bytes:
     """Return the records that seal these bodies; chains and signatures are put right where `fix` says so."""
     stored, chain = list[bytes](), start or chain_start(preamble)
     for index, body in enumerate(bodies, start=first):
@@ -209,7 +212,7 @@ def _logs() -> Iterator[bytes]:
 
 def _histories() -> Iterator[bytes]:
     for given in samples.inputs("merge"):
-        metas = list(map(samples.manifest.octets, given["records"]))
+        metas = list(map(octets, given["records"]))
         bodies = [bytes(33) + len(meta).to_bytes(4, "big") + meta for meta in metas]
         yield b"\0" + framed(_PREAMBLE, bodies)
 
@@ -340,8 +343,8 @@ def _secrets(content: bytes) -> None:
 
 
 def _with(**fields: Any) -> Any:
-    public = building.replace(_STEP.public, recovery=building.recovery_entry(1, 1))
-    return building.replace(_STEP.version, public=public, **fields)
+    public = replace(_STEP.public, recovery=building.recovery_entry(1, 1))
+    return replace(_STEP.version, public=public, **fields)
 
 
 def _secret_maps() -> Iterator[bytes]:

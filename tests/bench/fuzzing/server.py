@@ -7,10 +7,10 @@ from random import Random
 from memseal_server import auth, checkpoints, container, packed, segments
 from memseal_server.problems import Problem
 from memseal_server.versions import Refused, read_version
-
 from tests.bench.fuzzing import mutation, samples
 from tests.bench.fuzzing.mutation import PREAMBLE_SIZE
 from tests.bench.fuzzing.target import Target
+from tests.interop.manifest import octets
 from tests.server import building
 
 REFUSALS: tuple[type[Exception], ...] = (
@@ -70,7 +70,7 @@ def _checkpoints() -> Iterator[bytes]:
     yield from (b"\1" + content for content in samples.field("open_part", "content"))
     for given in samples.inputs("open_manifest"):
         if given["content"] is not None:
-            yield b"\0" + samples.manifest.octets(given["content"])
+            yield b"\0" + octets(given["content"])
 
 
 def _version(content: bytes) -> None:
@@ -91,7 +91,7 @@ def _values() -> Iterator[bytes]:
 
 # ── the signature of a request ──────────────────────────────────────────────────────────────────────
 
-_LINES = (auth.SIGNED_HEADERS[0], auth.SIGNED_HEADERS[1], auth.SIGNED_HEADERS[2], auth.SIGNED_HEADERS[3])
+_LINES = auth.SIGNED_HEADERS
 _WORDS = tuple(
     '";created=1";created=-1;created=9e99;created=?0;nonce="";nonce=:AAAA:;keyid=1;alg=a;tag=();expires=1'
     ' "@method" "@path";req "@query-param";name="a" "@signature-params" "memseal-server";bs ;sf ;key="a"'
@@ -111,7 +111,14 @@ def _claim(content: bytes) -> None:
 def _claims() -> Iterator[bytes]:
     for body in (None, b"", b"a body"):
         signing = building.Signing(
-            building.private_key("ann"), "http://127.0.0.1", "PUT", "/v1/vaults/a", "refill=true", body, 1, "A" * 22 + "=="
+            building.private_key("ann"),
+            "http://127.0.0.1",
+            "PUT",
+            "/v1/vaults/a",
+            "refill=true",
+            body,
+            1,
+            "A" * 22 + "==",
         )
         values = signing.headers()
         lines = ["PUT", "/v1/vaults/a?refill=true", *(values.get(name, "") for name in _LINES)]

@@ -5,6 +5,7 @@
 Says what it finds on stdout, one line of JSON each; libFuzzer's own lines go to stderr.
 """
 
+import contextlib
 import hashlib
 import json
 import resource
@@ -68,10 +69,8 @@ class Runner:
             self._note(content, fault)
 
     def _run_one(self, content: bytes) -> None:
-        try:
+        with contextlib.suppress(self._target.refusals):
             self._target.run(content)
-        except self._target.refusals:
-            pass
 
     def _note(self, content: bytes, fault: Exception) -> None:
         place = _place_of(fault)

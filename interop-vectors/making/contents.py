@@ -113,6 +113,10 @@ def _add_columns(group: Group) -> None:
     other = {"name": "newer", "type": "x9", "bytes": 5}
     opens("unknown-name", "a column of another name is skipped", [other, column()], b"12345" + VECTORS, [found])
     opens("unknown-type", "an embedding of another type is skipped", [column(type="i1", bytes=6)], bytes(6), [])
+    opens("type-map", "an embedding whose type is a map is skipped", [column(type={"f2": 1})], VECTORS, [])
+    opens("type-array", "an embedding whose type is an array is skipped", [column(type=["f2"])], VECTORS, [])
+    opens("name-bytes", "a column whose name is a byte string is skipped", [column(name=b"embedding")], VECTORS, [])
+    refused("type-map-too-few", "a column whose type is a map, and too few bytes", [column(type={})], VECTORS[:-1])
     refused("too-few", "one byte too few for the columns", [column()], VECTORS[:-1])
     refused("too-many", "one byte more than the columns say", [column()], VECTORS + b"\0")
     refused("none-listed", "bytes after meta and no column listed", [])

@@ -69,7 +69,7 @@ function decodeColumns(map: ValueMap, bytes: Uint8Array): EmbeddingColumn[] {
     const column = Fields.of(item, "column_length");
     const size = column.integer("bytes", 0, BELOW_2_53);
     if (size > bytes.length - offset) throw column.wrong();
-    const isKnown = column.text("type") === "f2" && column.text("name") === "embedding";
+    const isKnown = column.map.get("type") === "f2" && column.map.get("name") === "embedding";
     if (isKnown) embeddings.push(embeddingColumn(column, bytes.subarray(offset, offset + size)));
     offset += size;
   }

@@ -350,6 +350,8 @@ class Writers:
 
     process: subprocess.Popen[str]
     random: Random
+    writing: int | None = None
+    """The one that writes now."""
 
     def begin(self, path: Path, number: int, at_once: int) -> int:
         """Let one begin to write, and return its process id."""
@@ -357,6 +359,7 @@ class Writers:
         self.process.stdin.write(f"{at_once} {number} {path}\n")
         self.process.stdin.flush()
         (child,) = self.said()
+        self.writing = child
         return child
 
     def said(self) -> list[int]:
@@ -367,6 +370,7 @@ class Writers:
     def kill(self, child: int) -> list[int]:
         """Kill one, and return what it had acknowledged since it was last listened to."""
         os.kill(child, signal.SIGKILL)
+        self.writing = None
         acknowledged = list[int]()
         while numbers := self.said():
             acknowledged += numbers
@@ -385,7 +389,10 @@ def writers() -> Iterator[Writers]:
     command = [sys.executable, "-m", "tests.vault.writing_process"]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as process:
-        yield Writers(process, Random(20))
+        writers = Writers(process, Random(20))
+        yield writers
+        if writers.writing is not None:  # the test failed
+            os.kill(writers.writing, signal.SIGKILL)
         process.communicate()
     assert process.returncode == 0
 

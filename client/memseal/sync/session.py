@@ -203,12 +203,16 @@ class SyncSession:
         for _ in range(_LOOKS):
             yield from self._follow_keyring(heads)
             heads = yield from self._follow_floor(heads)
-            moved = False
+            refused = list[bytes]()
             for stream_id, there in heads.logs.items():
-                moved = (yield from self._pull(stream_id, there)) or moved
-            if not moved:
+                refused += [stream_id] if (yield from self._pull(stream_id, there)) else []
+            if not refused:
                 break
-            heads = yield from self._look()  # another device raised the floor meanwhile
+            heads = yield from self._look()
+            if heads.keyring is None or heads.keyring[0] <= self._replica.keyring_version():
+                self._note_refused(refused)
+                break
+            # Another device raised the floor meanwhile.
         return heads
 
     def _register(self) -> Steps[Heads]:
@@ -263,14 +267,24 @@ class SyncSession:
             return heads
         if heads.keyring[0] < self._replica.keyring_version():
             heads = yield from self._look()  # the remote's keyring was put back, and its floor with it
-        for shelf, object_id in self._replica.wanted_objects():
-            if not (yield from self._fetch_object(shelf, object_id)):
-                return heads
+        if not (yield from self._fetch_objects()):
+            return heads
         if not heads.floor_whole:
             for shelf, object_id in objects_of(floor.checkpoint, floor.parts):
                 yield from self._put_object(shelf, object_id)
         self._replica.adopt_floor()
         return heads
+
+    def _fetch_objects(self) -> Steps[bool]:
+        """Fetch what is wanted of the floor's checkpoint; False where the remote does not give it all."""
+        fetched = set[tuple[Shelf, bytes]]()
+        # Again, for with the manifest it may show that a part which is here is not the one it names.
+        while due := [each for each in self._replica.wanted_objects() if each not in fetched]:
+            for shelf, object_id in due:
+                if not (yield from self._fetch_object(shelf, object_id)):
+                    return False
+            fetched.update(due)
+        return True
 
     def _fetch_object(self, shelf: Shelf, object_id: bytes) -> Steps[bool]:
         """Fetch a manifest or part; False, and a finding, where the remote does not give it as it must be."""
@@ -286,7 +300,8 @@ class SyncSession:
                 return True
         elif not isinstance(answer, Refused):
             raise RemoteAnswer("the remote answered something else than was asked for")
-        self._findings.append(Finding(code, f"{shelf}/{object_id.hex()}.mseal", detail))
+        finding = Finding(code, f"{shelf}/{object_id.hex()}.mseal", detail)
+        self._findings += [] if finding in self._findings else [finding]
         return False
 
     def _put_object(self, shelf: Shelf, object_id: bytes) -> Steps[None]:
@@ -349,6 +364,14 @@ class SyncSession:
             return (yield from self._pull(stream_id, there))
         self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
         return False
+
+    def _note_refused(self, stream_ids: Sequence[bytes]) -> None:
+        """Name what a remote refuses as if it lay below a floor, and lies below none that there is."""
+        floor = self._replica.floor()
+        for stream_id in stream_ids:
+            row = None if floor is None else floor.rows.get(stream_id)
+            if row is None or self._replica.wanted_from(stream_id) >= row.end.length:
+                self._note("withheld", stream_id, "the remote says that it has more of this log than it gives")
 
     def _mend(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
         """Fetch again what could not be read here, where the remote has as much."""

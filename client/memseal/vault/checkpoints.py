@@ -30,20 +30,23 @@ def part_file(part_id: bytes) -> str:
 
 
 def floor_to_load(folder: VaultFolder, keychain: Keychain) -> tuple[Floor | None, bool]:
-    """Return the newest floor whose checkpoint is here in full, and True; else the newest one of all, and False.
+    """Return the newest floor whose checkpoint is here in full, and True; else the newest one of all, and False."""
+    floors = floors_to_load(folder, keychain)
+    return (floors[0], True) if floors else (keychain.keyring.public.floor, False)
 
-    A floor that was made elsewhere may be known while its checkpoint is still to come: until then the one before it,
-    and logs that begin where that one ends, say all that there is.
+
+def floors_to_load(folder: VaultFolder, keychain: Keychain) -> list[Floor]:
+    """Return the floors whose checkpoints are here in full, the newest first.
+
+    A floor that was made elsewhere may be known while its checkpoint is still to come, or proves to be another than it
+    says: until then the one before it, and logs that begin where that one ends, say all that there is.
     """
     floors = {
         floor.checkpoint: floor
         for version in reversed(keychain.keyring.versions)
         if (floor := version.public.floor) is not None
     }
-    for floor in floors.values():
-        if complete_manifest(folder, keychain, floor) is not None:
-            return floor, True
-    return keychain.keyring.public.floor, False
+    return [floor for floor in floors.values() if complete_manifest(folder, keychain, floor) is not None]
 
 
 def damage_of_incomplete(folder: VaultFolder, keychain: Keychain, floor: Floor) -> list[Finding]:

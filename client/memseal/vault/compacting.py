@@ -16,8 +16,8 @@ from memseal.sync.messages import GetHeads, Heads, PutObject, RemoteLog, Stored,
 from memseal.sync.session import expect
 from memseal.vault import syncing
 from memseal.vault.checkpoints import check_part, checkpoint_file, part_file, read_manifest
-from memseal.vault.covering import coverage, epochs_needed, held_back
-from memseal.vault.floors import newest_rows
+from memseal.vault.covering import coverage, epochs_needed, held_back, quarantine
+from memseal.vault.floors import floor_with, newest_rows
 from memseal.vault.gleaning import Gleaned
 from memseal.vault.opening import Opened, save_marks, strip_older
 from memseal.vault.parts import from_logs, from_part, seal_parts
@@ -118,19 +118,20 @@ def _put_there(opened: Opened, address: str, floor: Floor | None) -> Mapping[byt
 
 def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool, given_up: Collection[bytes]) -> _Made | None:
     """Write parts and manifest into the vault's folder; None where the floor would say what it says already."""
-    logbook, before = opened.logbook, newest_rows(opened.keychain.keyring)
+    logbook, newest = opened.logbook, opened.keychain.keyring.public.floor
+    floor = newest if newest is None or given_up else _base(opened, newest)
+    before: Mapping[bytes, Row] = {} if floor is None else floor.rows
     moved = [(stream_id, row) for stream_id, row in rows.items() if before.get(stream_id) != row]
     erasing = logbook.view.state.erasures.is_due()
-    if not moved and not erasing and not thorough and not given_up:
+    if floor == newest and not moved and not erasing and not thorough and not given_up:
         return None
-    floor = opened.keychain.keyring.public.floor
     old = None
     if floor is not None and floor.checkpoint not in given_up:
         old = read_manifest(opened.folder, opened.keychain, floor)
         old = replace(old, parts=tuple(entry for entry in old.parts if entry.id not in given_up))
     kept = list[PartEntry]()
     unsettle(opened)
-    sources = _sources(opened, old, moved, thorough or erasing, kept)
+    sources = _sources(opened, old, before, moved, thorough or erasing, kept)
     model = "" if logbook.view.pinned is None else logbook.view.pinned[0]
     made = list(seal_parts(opened.folder, opened.device.vault_id, model, sources))
     counter = max([0 if old is None else old.counter, *(row.counter for row in rows.values())])
@@ -140,16 +141,42 @@ def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool, given_up: C
     opened.folder.replace(checkpoint_file(checkpoint_id), content)
     ids = tuple(entry.id for entry in manifest.parts)
     following = Floor(checkpoint_id, sha256(content), ids, rows)
-    if floor is not None:
-        following = replace(following, others=floor.others)
+    if newest is not None:
+        following = replace(following, others=newest.others)
     return _Made(following, len(made), len(kept))
 
 
+def _base(opened: Opened, newest: Floor) -> Floor | None:
+    """Return the floor to go on from: the newest, or where its checkpoint does not come, the one that is applied.
+
+    That one (None: no floor) and the logs here say the same, if they reach as far as the newest floor: else no device
+    could make a checkpoint again, or erase, when one has committed a floor without its checkpoint.
+    """
+    logbook = opened.logbook
+    if newest.checkpoint == logbook.floor_applied:
+        return newest
+    applied = floor_with(opened.keychain.keyring, logbook.floor_applied)
+    held = {each.stream_id for each in quarantine(logbook)}
+    for stream_id, row in newest.rows.items():
+        log, base = logbook.logs.get(stream_id), None if applied is None else applied.rows.get(stream_id)
+        if base == row:
+            continue
+        begin = 0 if base is None else base.end.records
+        if log is None or stream_id in held or log.start.records > begin or not logbook.follows(stream_id, row):
+            return newest
+    return applied
+
+
 def _sources(
-    opened: Opened, old: Manifest | None, moved: list[tuple[bytes, Row]], again: bool, kept: list[PartEntry]
+    opened: Opened,
+    old: Manifest | None,
+    before: Mapping[bytes, Row],
+    moved: list[tuple[bytes, Row]],
+    again: bool,
+    kept: list[PartEntry],
 ) -> Iterator[tuple[Gleaned, int]]:
     """Yield what the new parts are to hold; parts of the present checkpoint that stay are added to `kept`."""
-    logbook, before = opened.logbook, newest_rows(opened.keychain.keyring)
+    logbook = opened.logbook
     for entry in () if old is None else old.parts:
         content = opened.folder.read(part_file(entry.id)) or b""
         check_part(content, opened.device.vault_id, entry)  # what is damaged here is not dropped for it: sync mends it

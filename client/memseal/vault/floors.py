@@ -15,6 +15,12 @@ def newest_rows(keyring: Keyring) -> Mapping[bytes, Row]:
     return {} if floor is None else floor.rows
 
 
+def floor_with(keyring: Keyring, checkpoint: bytes) -> Floor | None:
+    """Return the floor, of whatever version, that names a checkpoint."""
+    floors = [version.public.floor for version in keyring.versions]
+    return next((floor for floor in floors if floor is not None and floor.checkpoint == checkpoint), None)
+
+
 def check_base(keyring: Keyring, stream_id: bytes, base: Base) -> None:
     """Raise `FormatError` unless some version's floor has this base for the stream."""
     for version in keyring.versions:

@@ -65,9 +65,9 @@ def log_values(content: Content) -> list[Value]:
 
 def glean(view: View, values: Sequence[Value], columns: Sequence[Column], highest: int) -> Gleaned:
     """Return what of a record still has an effect in the open state; `highest` is the highest counter there may be."""
-    decoded = list(_decoded(values, highest))
+    decoded = list(decoded_values(values, highest))
     stamps = view.state.stamps_of([operation.id for operation, _, _ in decoded if isinstance(operation, Remember)])
-    codes, gleaned = _codes(view, columns), Gleaned()
+    codes, gleaned = vector_codes(view, columns), Gleaned()
     for operation, stamp, value in decoded:
         if not _counts(view, operation, stamp, stamps):
             gleaned.dropped += 1
@@ -86,7 +86,8 @@ def glean(view: View, values: Sequence[Value], columns: Sequence[Column], highes
     return gleaned
 
 
-def _decoded(values: Iterable[Value], highest: int) -> Iterator[tuple[Operation, Stamp, Value]]:
+def decoded_values(values: Iterable[Value], highest: int) -> Iterator[tuple[Operation, Stamp, Value]]:
+    """Yield operations with their stamps, which are at most `highest`, and as maps; what is none is left out."""
     for position, value in enumerate(values):
         try:
             operation, stamp = decode_operation(value, highest + 1, position)
@@ -113,7 +114,8 @@ def _is_vector(view: View, operation: Operation, stamp: Stamp, stamps: dict[byte
     return isinstance(operation, Embed) and view.state.vector_stamp(operation.target) in (None, stamp)
 
 
-def _codes(view: View, columns: Sequence[Column]) -> NDArray[np.float16]:
+def vector_codes(view: View, columns: Sequence[Column]) -> NDArray[np.float16]:
+    """Return the vectors of a record, if they are of the pinned model."""
     if not columns or view.pinned != (columns[0].model, columns[0].width):
         return np.empty((0, 1), np.float16)
     return np.frombuffer(columns[0].content, "<f2").reshape(columns[0].rows, columns[0].width)

@@ -49,7 +49,7 @@ class Logbook:
         self.floor_applied = b""
         """The checkpoint whose whole content is in the view."""
         self.least_counter = 0
-        """New streams begin above it: what a repair saved may have higher stamps than any log that is left."""
+        """What is written has higher counters: what was saved may have higher stamps than any log that is left."""
 
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -301,7 +301,8 @@ class Logbook:
         keyring = self.keychain.keyring
         epoch = keyring.public.epoch
         for log in self.logs.values():
-            if self.is_own(log) and log.appendable and log.stream.epoch == epoch:
+            good = log.appendable and log.counter >= self.least_counter
+            if good and self.is_own(log) and log.stream.epoch == epoch:
                 return log, b""
         parsed = log_preamble(self.keychain.vault_id, self._own, epoch, keyring.epoch_digest(epoch) or b"", random)
         preamble = parsed.to_bytes()
@@ -390,7 +391,9 @@ class Logbook:
         log = self.logs[stream_id]
         log.appendable = False
         batches = self._stored_batches(log, common)
+        self.least_counter = max(self.least_counter, log.counter)
         log.end = common
+        log.counter = self._last_counter(log)  # or the fresh stream would name one that nobody else ever sees
         if batches:
             self.write(batches, random)
         self.outlived[stream_id] = common
@@ -467,9 +470,20 @@ class Logbook:
 
     def records_to_drop(self, stream_id: bytes, row: Row) -> Iterator[Opened]:
         """Yield the records that `cut_at` is going to drop: all where the log has another history than the row."""
-        log = self.logs[stream_id]
-        last = row.end.records if self.end_at(log, row.end.length) == row.end else log.end.records
+        last = row.end.records if self.follows(stream_id, row) else self.logs[stream_id].end.records
         return self.records(stream_id, 0, last)
+
+    def follows(self, stream_id: bytes, row: Row) -> bool:
+        """Return whether a log here passes through a floor's row."""
+        log = self.logs[stream_id]
+        same = log.stream.preamble == preamble_of(self.keychain.vault_id, stream_id, row)
+        return same and self.end_at(log, row.end.length) == row.end
+
+    def abandon(self, stream_id: bytes) -> None:
+        """Write to a log no more, and name none of its records: it is going to be dropped whole."""
+        log = self.logs[stream_id]
+        self.least_counter = max(self.least_counter, log.counter)
+        log.appendable, log.end = False, log.end._replace(chain=b"")
 
     def cut_at(self, stream_id: bytes, row: Row) -> None:
         """Let a log's file begin at a floor's row; what its checkpoint holds of the log must be applied."""
@@ -477,7 +491,7 @@ class Logbook:
         log = self.logs.get(stream_id)
         if log is None and self.files.length(stream_id) > row.end.length:
             self.files.trim(stream_id, preamble, base)
-        elif log is None or self.end_at(log, row.end.length) != row.end:
+        elif log is None or not self.follows(stream_id, row):
             self.files.begin(stream_id, preamble, base)
         else:
             self.files.trim(stream_id, preamble, base)

@@ -1,9 +1,11 @@
 """Open a vault's folder: keys, keyring, logs, view."""
 
+import contextlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from memseal.errors import Finding, LocalRollback, VaultMissing
+from memseal.errors import Finding, LocalRollback, MemsealError, VaultMissing
 from memseal.format.device_file import Stretch
 from memseal.format.floor import Floor, Row
 from memseal.format.keys import StretchedPassphrase
@@ -11,9 +13,9 @@ from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
 from memseal.store.folder import DEVICE, LOGS, VaultFolder
 from memseal.vault.cache import VIEW, cache_nonce, drop_erased, load_cache, save_cache
-from memseal.vault.checkpoints import damage_of_incomplete, floor_to_load, load_checkpoint
-from memseal.vault.device import Device, Marks, open_device, read_device_file
-from memseal.vault.floors import newest_rows, preambles
+from memseal.vault.checkpoints import damage_of_incomplete, floors_to_load, load_checkpoint
+from memseal.vault.device import Device, Marks, decode_device_file_marks, open_device, read_device_file
+from memseal.vault.floors import floor_with, preambles
 from memseal.vault.keychain import Keychain, Keyring, load_keyring, strip, version_file
 from memseal.vault.log_files import log_file
 from memseal.vault.logbook import Logbook
@@ -80,8 +82,7 @@ def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened
     opened = Opened(folder, device, keychain, logbook, list(device.findings))
     opened.uncached = sum(log.end.length for log in logbook.logs.values()) - covered
     _note_rollback(opened)
-    _note_old_keys(opened)
-    _note_old_cache(opened)
+    _note_put_back(opened)
     return opened
 
 
@@ -94,18 +95,21 @@ def _with_checkpoint(folder: VaultFolder, device: Device, keychain: Keychain, vi
 
 def apply_checkpoint(folder: VaultFolder, device: Device, logbook: Logbook) -> None:
     """Apply what the floor's checkpoint holds, and list what is wrong with it, if the logs do not hold it all."""
-    floor, complete = floor_to_load(folder, logbook.keychain)
-    if floor is None:
+    newest = logbook.keychain.keyring.public.floor
+    if newest is None:
         return
-    if not complete and logs_hold_all(device, logbook, floor):
-        for finding in damage_of_incomplete(folder, logbook.keychain, floor):
+    floors = floors_to_load(folder, logbook.keychain)
+    if not floors and logs_hold_all(device, logbook, newest):
+        for finding in damage_of_incomplete(folder, logbook.keychain, newest):
             logbook.note(finding)
         return
-    findings = load_checkpoint(folder, logbook.keychain, logbook.view, floor)
-    for finding in findings:
-        logbook.note(finding)
-    if not findings:
-        logbook.floor_applied = floor.checkpoint
+    for floor in floors or [newest]:
+        findings = load_checkpoint(folder, logbook.keychain, logbook.view, floor)
+        for finding in findings:
+            logbook.note(finding)
+        if not findings:
+            logbook.floor_applied = floor.checkpoint
+            return
 
 
 def logs_hold_all(device: Device, logbook: Logbook, floor: Floor) -> bool:
@@ -139,33 +143,43 @@ def _check_keyring(marks: Marks, keyring: Keyring) -> None:
         raise LocalRollback("the keyring was replaced by another one: restore the files, or join again with the kit")
 
 
-def _note_old_keys(opened: Opened) -> None:
-    """Notice a keyring version or a device file that was put back; what is newer still counts."""
-    marks, versions = opened.device.marks, opened.keychain.keyring.versions
+def _note_put_back(opened: Opened) -> None:
+    """Notice a keyring version, device file or cache that was put back; what is newer still counts.
+
+    Another process may be writing beside one that only reads. It notes what it is about to store before it does, so
+    what seems to be older is looked at again with the marks of now.
+    """
+    found = _put_back(opened, opened.device.marks)
+    if found:
+        with contextlib.suppress(MemsealError):  # then the marks that were read first decide
+            found = _put_back(opened, decode_device_file_marks(opened.folder, opened.device))
+    opened.findings += found
+
+
+def _put_back(opened: Opened, marks: Marks) -> list[Finding]:
+    versions, found = opened.keychain.keyring.versions, list[Finding]()
     for version in versions[: marks.stripped]:
         if version.boxes is not None:
             where = version_file(version.public.version)
-            opened.findings.append(Finding("local_rollback", where, "an older state was put back: it opens nothing"))
+            found.append(Finding("local_rollback", where, "an older state was put back: it opens nothing"))
     # This device notes what it is about to make before it stores it.
     unknown = [version for version in versions[marks.keyring :] if version.digest != marks.making]
     own = opened.device.signing_public
     if marks.keyring and any(own in (key for key, _ in version.signatures) for version in unknown):
         detail = "older than the keyring: it was put back, and nothing is lost by it"
-        opened.findings.append(Finding("local_rollback", DEVICE, detail))
-
-
-def _note_old_cache(opened: Opened) -> None:
-    """Notice a cache that was put back; it was passed over, unless it still says what the logs say."""
-    marks, nonce = opened.device.marks, cache_nonce(opened.folder)
+        found.append(Finding("local_rollback", DEVICE, detail))
+    nonce = cache_nonce(opened.folder)
     if nonce is not None and marks.caches and nonce not in marks.caches:
-        opened.findings.append(Finding("local_rollback", VIEW, "an older state was put back: it costs only time"))
+        # It was passed over, unless it still says what the logs say.
+        found.append(Finding("local_rollback", VIEW, "an older state was put back: it costs only time"))
+    return found
 
 
 def _note_rollback(opened: Opened) -> None:
     """Notice logs that are shorter than this device has seen them, or missing; never write to such a log again."""
-    floor = opened.keychain.keyring.public.floor
-    applied = floor is not None and floor.checkpoint == opened.logbook.floor_applied
-    rows = newest_rows(opened.keychain.keyring) if applied else dict[bytes, Row]()
+    # The newest floor's may still be to come.
+    applied = floor_with(opened.keychain.keyring, opened.logbook.floor_applied)
+    rows: Mapping[bytes, Row] = {} if applied is None else applied.rows
     for stream_id, mark in opened.device.marks.logs.items():
         log, row = opened.logbook.logs.get(stream_id), rows.get(stream_id)
         if row is not None and row.end.length >= mark.length:

@@ -1,5 +1,6 @@
 """Take over a floor: apply its checkpoint, save what it leaves out, then cut the logs (vault-format §8b)."""
 
+import contextlib
 import secrets
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,6 @@ from memseal.format.checkpoint import Manifest
 from memseal.format.floor import Floor
 from memseal.store.folder import CHECKPOINTS, PARTS
 from memseal.sync.messages import Shelf, objects_of
-from memseal.vault.batch import Batch
 from memseal.vault.checkpoints import (
     check_manifest,
     check_part,
@@ -20,10 +20,10 @@ from memseal.vault.checkpoints import (
     read_manifest,
     read_part,
 )
-from memseal.vault.gleaning import glean, log_values
+from memseal.vault.holding import Said, said_in, saved_from
 from memseal.vault.keychain import Keyring
 from memseal.vault.log_files import log_file
-from memseal.vault.opening import Opened, apply_checkpoint
+from memseal.vault.opening import Opened, apply_checkpoint, rebuilt
 
 
 def object_file(shelf: Shelf, object_id: bytes) -> str:
@@ -36,9 +36,17 @@ def missing_objects(opened: Opened, keyring: Keyring) -> list[tuple[Shelf, bytes
     floor = keyring.public.floor
     if floor is None:
         return []
-    objects = reversed(objects_of(floor.checkpoint, floor.parts))
+    lengths = dict[bytes, int]()
+    with contextlib.suppress(FormatError):  # the manifest is not here yet, or damaged: it is asked for first
+        lengths = {entry.id: entry.length for entry in read_manifest(opened.folder, opened.keychain, floor).parts}
     damaged = {finding.where.partition("#")[0] for finding in opened.logbook.findings}
-    return [each for each in objects if (name := object_file(*each)) in damaged or opened.folder.size(name) is None]
+
+    def is_good(shelf: Shelf, object_id: bytes) -> bool:
+        name = object_file(shelf, object_id)
+        size = opened.folder.size(name)
+        return size is not None and lengths.get(object_id, size) == size and name not in damaged
+
+    return [each for each in reversed(objects_of(floor.checkpoint, floor.parts)) if not is_good(*each)]
 
 
 def check_object(opened: Opened, shelf: Shelf, object_id: bytes, content: bytes) -> None:
@@ -78,14 +86,18 @@ def settle_floor(opened: Opened) -> None:
         return
     due = [stream_id for stream_id, row in floor.rows.items() if not opened.logbook.begins_at(stream_id, row)]
     stray = _stray(opened, floor)
-    if opened.device.marks.settled == floor.checkpoint:
+    settled, own = opened.device.marks.settled == floor.checkpoint, manifest.made_by == opened.device.signing_public
+    if settled:
         # All of this was done before.
         for name in [*map(log_file, due), *stray]:
             opened.findings.append(Finding("local_rollback", name, "an older state was put back: it is removed again"))
-    if due and manifest.made_by != opened.device.signing_public:
-        _save_left_out(opened, manifest, due)
+    changed = bool(due) and not (settled and own) and _save_left_out(opened, manifest, floor, due)
     for stream_id in due:
         opened.logbook.cut_at(stream_id, floor.rows[stream_id])
+    if changed:
+        # Under an id that came twice with one stamp the checkpoint's content counts from now on, here as elsewhere.
+        opened.logbook = rebuilt(opened.folder, opened.device, opened.keychain, opened.logbook.view)
+        opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
     for name in stray:
         opened.folder.remove(name)
     for folder in {name.partition("/")[0] for name in stray}:
@@ -104,30 +116,35 @@ def _mark_settled(opened: Opened, checkpoint_id: bytes) -> None:
         opened.device.save(opened.folder)
 
 
-def _save_left_out(opened: Opened, manifest: Manifest, due: list[bytes]) -> None:
-    """Write again what has an effect here, is about to be dropped, and is not in another device's checkpoint."""
-    held = set(_ids(opened, manifest))
-    batches = list[Batch]()
+def _save_left_out(opened: Opened, manifest: Manifest, floor: Floor, due: list[bytes]) -> bool:
+    """Write again what has an effect here, is about to be dropped, and is not in the checkpoint.
+
+    Returns whether the checkpoint has other content for a memory, of which the true one was then written again.
+    """
     logbook = opened.logbook
-    floor = opened.keychain.keyring.public.floor
-    for stream_id in due:
-        if floor is None or stream_id not in logbook.logs:
-            continue
-        for record in logbook.records_to_drop(stream_id, floor.rows[stream_id]):
-            values = [value for value in log_values(record.content) if value.get("id") not in held]
-            gleaned = glean(logbook.view, values, record.content.columns, 1 << 53)
-            if gleaned.values:
-                pinned = logbook.view.pinned
-                columns = gleaned.columns("" if pinned is None else pinned[0])
-                batches.append(Batch(columns=columns, values=gleaned.values))
-    if batches:
-        logbook.write(batches, secrets.token_bytes(4))
+    here = [stream_id for stream_id in due if stream_id in logbook.logs]
+    others = [stream_id for stream_id in here if not logbook.follows(stream_id, floor.rows[stream_id])]
+    # What an own checkpoint covers was in it; if a log has another history, this device was put back since, or copied.
+    dropped = others if manifest.made_by == opened.device.signing_public else here
+    if not dropped:
+        return False
+    saved = saved_from(logbook, floor, _said(opened, manifest), {each: each not in others for each in dropped})
+    for stream_id in others:
+        logbook.abandon(stream_id)
+    if saved.batches:
+        logbook.write(saved.batches, secrets.token_bytes(4))
+    if saved.left_out or saved.changed or saved.vectors:
+        counts = f"left out: {saved.left_out}, changed: {saved.changed}, without their vectors: {saved.vectors}"
+        detail = f"it does not hold all that it covers; memories {counts}; these were written again"
+        opened.findings.append(Finding("checkpoint_invalid", checkpoint_file(floor.checkpoint), detail))
+    return saved.changed > 0
 
 
-def _ids(opened: Opened, manifest: Manifest) -> Iterator[bytes]:
+def _said(opened: Opened, manifest: Manifest) -> Iterator[Said]:
+    """Yield the operations of a checkpoint that were applied."""
     for entry in manifest.parts:
         for record in read_part(opened.folder, opened.device.vault_id, entry, []):
-            yield from (value["id"] for value in operations_of(record) if "id" in value)
+            yield from said_in(opened.logbook.view, operations_of(record), record.columns, manifest.counter)
 
 
 def _stray(opened: Opened, floor: Floor) -> list[str]:

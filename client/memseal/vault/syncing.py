@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from memseal.errors import Finding, RemoteUnknown
+from memseal.errors import Finding, PassphraseWrong, RemoteRefused, RemoteUnknown
 from memseal.format.keys import SigningKey
 from memseal.store.disk import OsDisk
 from memseal.sync.session import Outcome, Seen, SyncSession
@@ -57,6 +57,12 @@ def sync(opened: Opened, remote: str | None, *, accept_rollback: bool) -> SyncRe
     transport = open_transport(address, opened.device.vault_id, opened.device.keys.sign)
     try:
         return _sync(opened, transport, accept_rollback)
+    except RemoteRefused as error:
+        if error.code != "key_ended" or len(opened.device.slots) == 1:
+            raise
+        # By its own change, of which the answer was lost: joining again would leave behind what only this device has.
+        detail = "a change of the passphrase was not completed: change it again, to the same new one"
+        raise PassphraseWrong(detail) from error
     finally:
         transport.close()
 

@@ -66,8 +66,13 @@ def _application() -> typer.Typer:
     made.callback()(_program)
     for panel, commands in _COMMANDS.items():
         for name, command in commands:
-            made.command(name, rich_help_panel=panel)(command)
+            made.command(name, help=_flowing(command.__doc__ or ""), rich_help_panel=panel)(command)
     return made
+
+
+def _flowing(text: str) -> str:
+    """Take the line breaks out of each paragraph, so that help breaks its lines where the terminal does."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _version(wanted: bool) -> None:

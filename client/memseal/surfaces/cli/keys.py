@@ -63,6 +63,7 @@ def init(
     console.print(f"A new vault is at {status.path}", soft_wrap=True)
     show_kit(console, kit)
     advise("Next: `memseal remember TEXT`, `memseal recall QUERY`, or `memseal import FILE`.")
+    advise("For the day the passphrase is forgotten: `memseal recovery-code new`.")
     return exits.DONE
 
 

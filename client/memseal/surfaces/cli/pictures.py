@@ -159,7 +159,7 @@ def show_kit(console: Console, kit: str) -> None:
         "emergency kit",
         kit,
         purpose,
-        "If you lose both the passphrase and this kit,\nnobody can recover the memories.",
+        "If the passphrase is lost and there is no recovery code,\nnobody can recover the memories.",
     )
 
 

@@ -92,6 +92,25 @@ def test_verify_names_what_is_damaged_and_where(cli: Command, vault: Path) -> No
     assert run.document["findings"][0]["code"] in shown.out
 
 
+def test_who_lists_or_exports_a_damaged_vault_is_told_that_memories_are_missing(
+    cli: Command, vault: Path, tmp_path: Path
+) -> None:
+    cli("remember", "one")
+    cli("compact")
+    [part] = (vault / "parts").glob("*.mseal")
+    flip_a_bit(part, 300)
+    for arguments in (["list"], ["recall", "one"], ["export", str(tmp_path / "out.jsonl")]):
+        assert "memories are missing" in cli(*arguments).err
+
+
+def test_remote_that_was_never_reached_leaves_no_mark(cli: Command) -> None:
+    cli("remember", "one")
+    cli("sync", "http://127.0.0.1:9")
+    [memory] = cli("list", "--json").document["memories"]
+    receipt = cli("erase", memory["id"], "--yes", "--json").out
+    assert "127.0.0.1" not in receipt
+
+
 @pytest.mark.parametrize(("name", "code"), [("device.mseal", 4), ("keyring", 5)])
 def test_damaged_keys_have_the_exit_code_of_who_can_act(cli: Command, vault: Path, name: str, code: int) -> None:
     path = vault / name

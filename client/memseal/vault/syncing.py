@@ -93,11 +93,12 @@ def drive(session: SyncSession, transport: Transport) -> None:
 
 
 def _keep_marks(opened: Opened, transport: Transport, outcome: Outcome) -> None:
-    """Write down what was seen, also of a round that broke off."""
+    """Write down what was seen, also of a round that broke off; a remote that never showed anything leaves no mark."""
     marks = current_marks(opened)
-    seen = RemoteMarks(outcome.seen.keyring, outcome.seen.logs)
-    server = transport.address if transport.carries_keys and outcome.seen.keyring else marks.server
-    marks = replace(marks, remotes={**marks.remotes, transport.address: seen}, server=server)
+    if outcome.seen.keyring or outcome.seen.logs or transport.address in marks.remotes:
+        seen = RemoteMarks(outcome.seen.keyring, outcome.seen.logs)
+        server = transport.address if transport.carries_keys and outcome.seen.keyring else marks.server
+        marks = replace(marks, remotes={**marks.remotes, transport.address: seen}, server=server)
     if marks != opened.device.marks:
         opened.device = opened.device.with_marks(marks)
         opened.device.save(opened.folder)

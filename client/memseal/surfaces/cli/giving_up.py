@@ -47,9 +47,7 @@ def erase(
         _show_erasure(screen(), erasure)
         if not erasure.done:
             advise("What is pending says what it waits for: `memseal erasures` shows how far it is.")
-            advise(
-                "Other devices erase it when they next run `memseal sync`; whether they did cannot be seen from here."
-            )
+            advise("Other devices erase it at their next `memseal sync`; whether they have is not seen from here.")
     return exits.DONE
 
 

@@ -10,10 +10,13 @@ from typing import Annotated, Any, Final
 
 import platformdirs
 import typer
+from rich.text import Text
 
+from memseal.errors import Finding
 from memseal.index.filters import STATES
 from memseal.memory.memory import KINDS
 from memseal.surfaces.cli import asking, exits
+from memseal.surfaces.cli.output import notes, write_lines
 from memseal.vault.vault import EmbedderChoice, Vault
 
 MODEL: Final = "MEMSEAL_MODEL"
@@ -120,11 +123,26 @@ def embedder_choice() -> EmbedderChoice:
     return None if chosen == "none" else "default"
 
 
+# Findings that cost no memory which was there before.
+_HARMLESS = frozenset("record_torn counter_false column_value operation_unknown withheld stream_ended".split())
+
+_INCOMPLETE = "! Part of this vault cannot be read, so memories are missing here: `memseal verify` says which files."
+
+
 @contextmanager
-def open_vault(path: Path | None, descriptor: int | None, *, read_only: bool = False) -> Generator[Vault]:
-    """Open the vault that the options name, and close it afterwards."""
+def open_vault(
+    path: Path | None, descriptor: int | None, *, read_only: bool = False, warn: bool = True
+) -> Generator[Vault]:
+    """Open the vault that the options name, and close it afterwards; `warn` where memories are missing from it."""
     embedder = embedder_choice()
     with Vault.open(
         path or default_vault(), asking.passphrase(descriptor), read_only=read_only, embedder=embedder
     ) as vault:
+        if warn and any(_is_loss(finding) for finding in vault.status().findings):
+            # Other programs are told as well: an export without them would pass for whole.
+            write_lines(notes(), Text(_INCOMPLETE))
         yield vault
+
+
+def _is_loss(finding: Finding) -> bool:
+    return finding.where.startswith(("logs/", "parts/", "checkpoints/")) and finding.code not in _HARMLESS

@@ -31,7 +31,7 @@ def sync(
     as_json: AsJson = False,
 ) -> int:
     """Exchange what is new with a server or a folder, which learn nothing of what is in it."""
-    with open_vault(vault, passphrase_fd) as opened, notes().status("synchronising"):
+    with open_vault(vault, passphrase_fd, warn=False) as opened, notes().status("synchronising"):
         report = opened.sync(remote, accept_rollback=accept_rollback)
     if as_json:
         write_json(documents.of_sync(report))
@@ -48,7 +48,7 @@ def sync(
 
 def status(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
     """Say what is here: counts, devices, findings, and what no server has yet."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with open_vault(vault, passphrase_fd, read_only=True, warn=False) as opened:
         found = opened.status()
     if as_json:
         write_json(documents.of_status(found))
@@ -70,7 +70,7 @@ def verify(
     Keys, the frame of every log and the presence of the checkpoint's parts are always looked at; with --read-data every
     record, signature and part is opened.
     """
-    with open_vault(vault, passphrase_fd, read_only=True) as opened, byte_bar("reading") as progress:
+    with open_vault(vault, passphrase_fd, read_only=True, warn=False) as opened, byte_bar("reading") as progress:
         findings = opened.verify(read_data=read_data, progress=progress)
     if as_json:
         write_json({"ok": not findings, "findings": documents.of_findings(findings)})

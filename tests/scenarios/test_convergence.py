@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from memseal.errors import KitOrPassphrase, MemoryUnknown, RemoteRefused, RemoteUnreachable
+from memseal.errors import KitOrPassphrase, MemoryUnknown, PassphraseWrong, RemoteRefused, RemoteUnreachable
 from memseal.memory.memory import Memory, State
 from tests.sync.devices import Device, first_device, joined_device, restored
 from tests.sync.memory_remote import Break, MemoryRemote
@@ -102,7 +102,7 @@ class Devices(RuleBasedStateMachine):
     def sync(self, device: int, breaks: dict[int, Break], answer_limit: int) -> None:
         self.remote.breaks, self.remote.answer_limit = dict(breaks), answer_limit
         # A key that ended with a passphrase change whose answer never came is refused until the change is completed.
-        refused = (RemoteRefused,) if self._number(device) in self.unfinished else ()
+        refused = (RemoteRefused, PassphraseWrong) if self._number(device) in self.unfinished else ()
         with contextlib.suppress(RemoteUnreachable, *refused):
             self._device(device).sync()
         self.remote.breaks = {}
@@ -116,7 +116,7 @@ class Devices(RuleBasedStateMachine):
     @rule(device=_devices, breaks=_breaks, thorough=st.booleans())
     def compact(self, device: int, breaks: dict[int, Break], thorough: bool) -> None:
         self.remote.breaks = dict(breaks)
-        refused = (RemoteRefused,) if self._number(device) in self.unfinished else ()
+        refused = (RemoteRefused, PassphraseWrong) if self._number(device) in self.unfinished else ()
         with contextlib.suppress(RemoteUnreachable, *refused):
             self._device(device).vault.compact(thorough=thorough)
         self.remote.breaks = {}
@@ -124,7 +124,7 @@ class Devices(RuleBasedStateMachine):
     @rule(device=_devices, breaks=_breaks)
     def rekey(self, device: int, breaks: dict[int, Break]) -> None:
         self.remote.breaks = dict(breaks)
-        refused = (RemoteRefused,) if self._number(device) in self.unfinished else ()
+        refused = (RemoteRefused, PassphraseWrong) if self._number(device) in self.unfinished else ()
         with contextlib.suppress(RemoteUnreachable, *refused):
             self._device(device).vault.rekey()
         self.remote.breaks = {}

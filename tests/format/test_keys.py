@@ -24,6 +24,7 @@ KEY_TYPES = [
     keys.WrappingKey,
     keys.LocalKey,
     keys.KitSecret,
+    keys.RecoverySecret,
     keys.StretchedPassphrase,
 ]
 every_type = pytest.mark.parametrize("key_type", KEY_TYPES)

@@ -1,7 +1,7 @@
 """Which records of a log are trusted, which wait, and which are quarantined (vault-format §5)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -386,9 +386,9 @@ def test_only_what_came_after_the_mark_is_verified() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda end: replace(end, chain=bytes(32)),
-        lambda end: replace(end, length=end.length - 1),
-        lambda end: replace(end, records=end.records - 1),
+        lambda end: end._replace(chain=bytes(32)),
+        lambda end: end._replace(length=end.length - 1),
+        lambda end: end._replace(records=end.records - 1),
         lambda end: End(end.length + 1108, end.records + 1, end.chain),
     ],
     ids=["chain", "length", "records", "beyond"],

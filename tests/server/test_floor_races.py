@@ -66,7 +66,9 @@ async def test_racing_puts_of_the_same_floor_all_succeed(
     await caller.push(log, [0, 2, 4, 6])
     await caller.put_checkpoint(first.vault, "one", "a")
     answers = await asyncio.gather(*(each.put_version(floor) for each in [caller, other_caller] * 4))
-    assert sorted(answer.outcome for answer in answers) == [(200, "")] * 7 + [(201, "")]
+    # One stores the open part; another may be quicker with the sealed one, which completes the version.
+    outcomes = sorted(answer.outcome for answer in answers)
+    assert outcomes in ([(200, "")] * 7 + [(201, "")], [(200, "")] * 6 + [(201, "")] * 2)
 
 
 # What happens in between, at a place of our choice.

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from memseal.format.content import Column
 from memseal.index.state import VaultState
-from memseal.index.view import EMBEDDING, View
+from memseal.index.view import EMBEDDING, View, decoded
 from memseal.memory.memory import Draft
 from memseal.memory.operations import Embed, Meta, Remember, Setting, encode_operation, make_stamp
 from tests.index.histories import MODEL, apply, told_in_two_orders, vector
@@ -180,8 +180,8 @@ def test_operations_that_are_not_valid_are_named_and_the_others_count() -> None:
     good = encode_operation(memory(row=None))
     values = ({"op": "remember", "id": ID}, 7, {**good, "stamp": [9, 0]}, {"op": "dream", "id": bytes(16)}, good)
     view = pinned_view()
-    findings = view.apply(Meta(0, (), values), (), "record")
-    assert [finding.code for finding in findings] == [
+    said, findings = decoded(Meta(0, (), values), (), "record")
+    assert [finding.code for finding in [*findings, *view.apply_all([said])]] == [
         "operation_invalid",
         "operation_invalid",
         "stamp_invalid",

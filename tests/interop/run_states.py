@@ -2,7 +2,7 @@
 
 from memseal.errors import FormatError
 from memseal.format.values import decode_map, decode_value
-from memseal.index.view import View
+from memseal.index.view import View, decoded
 from memseal.memory.operations import (
     Unknown,
     decode_meta,
@@ -44,7 +44,8 @@ def _merged(metas: list[Gives]) -> Outcome:
     try:
         for meta in metas:
             try:
-                codes.update(finding.code for finding in view.apply(decode_meta(meta), (), "record"))
+                said, findings = decoded(decode_meta(meta), (), "record")
+                codes.update(finding.code for finding in [*findings, *view.apply_all([said])])
             except FormatError as error:
                 codes.add(error.code)
         erased = sorted(each.hex() for each in view.state.erasures.ids)

@@ -87,11 +87,6 @@ class View:
 
     # ── applying ────────────────────────────────────────────────────────────────────────────────────
 
-    def apply(self, meta: Meta, columns: Sequence[Column], where: str) -> list[Finding]:
-        """Apply one log record's operations; returns what could not be applied, named by the record's place."""
-        said, findings = decoded(meta, columns, where)
-        return findings + self.apply_all([said])
-
     def apply_decoded(
         self,
         operations: Sequence[tuple[Operation, Stamp]],

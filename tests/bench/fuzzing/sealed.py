@@ -25,7 +25,7 @@ from memseal.format.part import read_run
 from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble
 from memseal.format.primitives import STANDARD_COST, sha256
 from memseal.format.records import HEADER_SIZE, frame, seal_record
-from memseal.index.view import View
+from memseal.index.view import View, decoded
 from memseal.memory.operations import decode_meta, decode_operation, encode_operation
 from memseal.vault.bundles import read_bundle
 from memseal.vault.checkpoints import stamped_operations
@@ -180,9 +180,10 @@ def _digest(found: list[Content]) -> bytes:
     try:
         for number, each in enumerate(found):
             try:
-                view.apply(decode_meta(each.meta), each.columns, f"record {number}")
+                said, _ = decoded(decode_meta(each.meta), each.columns, f"record {number}")
             except FormatError:
                 continue
+            view.apply_all([said])
         return view.state.digest()
     finally:
         view.close()

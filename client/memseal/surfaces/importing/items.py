@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NotRequired, TypedDict, TypeVar, cast
 
 from memseal.errors import ImportRowError, MemoryInvalid
-from memseal.memory.memory import KINDS, draft
+from memseal.memory.memory import draft
 from memseal.vault.adopting import Past
 
 OnError = Callable[[ImportRowError], None]
@@ -205,9 +205,3 @@ def _instant(value: str | float) -> datetime:
         return _EPOCH + timedelta(seconds=value)
     instant = datetime.fromisoformat(value)
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
-
-
-def kind_of(value: object, names: Mapping[str, str], default: str) -> str:
-    """Return our kind for another program's word, or the default."""
-    known = value if isinstance(value, str) else ""
-    return known if known in KINDS else names.get(known, default)

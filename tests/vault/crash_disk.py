@@ -227,7 +227,7 @@ class CrashDisk:
 
     # ── changing ────────────────────────────────────────────────────────────────────────────────────
 
-    def write(self, path: Path, offset: int, content: bytes) -> None:
+    def write(self, path: Path, offset: int, content: bytes | bytearray) -> None:
         """Write at an offset, making the file where it is missing, and cut off what is beyond."""
         folder = self._folder(path.parent)
         file = folder.names.get(path.name)
@@ -236,14 +236,14 @@ class CrashDisk:
         except DiskFull:
             # A full disk takes what it has room for.
             if isinstance(file, _File):
-                file.apply(_Write(offset, content[: len(content) // 2]))
+                file.apply(_Write(offset, bytes(content[: len(content) // 2])))
             raise
         if file is None:
             file = _File()
             folder.change({path.name: file})
         if isinstance(file, _Folder):
             raise DiskError("the disk refused: a folder")
-        file.apply(_Write(offset, content))
+        file.apply(_Write(offset, bytes(content)))
         if len(file.content) > offset + len(content):
             file.apply(_Write(offset + len(content), None))
 

@@ -12,7 +12,7 @@ from tests.vault.small_vault import PASSPHRASE, stretch_of
 class TellingDisk(OsDisk):
     """The file system, and a line on standard output for each change."""
 
-    def write(self, path: Path, offset: int, content: bytes) -> None:
+    def write(self, path: Path, offset: int, content: bytes | bytearray) -> None:
         """Say it, and write."""
         self._say()
         super().write(path, offset, content)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeGuard
 from memseal.errors import FormatError
 from memseal.format import compression, primitives
 from memseal.format.keys import SigningKey
+from memseal.format.primitives import Buffer
 from memseal.format.values import decode_map, encode_value
 
 SIGNED, MORE, COMPRESSED = 1, 2, 4
@@ -69,30 +70,28 @@ def chain_start(preamble: bytes) -> bytes:
     return primitives.sha256(preamble)
 
 
-def chain_next(chain: bytes, record: bytes | memoryview) -> bytes:
+def chain_next(chain: bytes, record: Buffer) -> bytes:
     """Return the chain after a record, given as stored."""
     return primitives.sha256(chain, record)
 
 
-def encode_content(content: Content, preamble: bytes, index: int, owner: SigningKey | None) -> bytes:
-    """Return the bytes of a content at its place, signed where an owner is given."""
+def encode_content(content: Content, preamble: bytes, index: int, owner: SigningKey) -> bytes:
+    """Return the bytes of a content at its place, signed by its owner."""
+    body = b"".join(content_pieces(content, SIGNED))
+    return body + primitives.sign(owner, _message(preamble, index, body))
+
+
+def content_pieces(content: Content, flags: int = 0) -> list[Buffer]:
+    """Return the bytes of a content in pieces; without a flag it is not signed."""
     meta = content.meta
     if content.columns:
         meta = {**meta, "columns": [column.described() for column in content.columns]}
     packed = encode_value(meta)
     frame = compression.compress(packed)
     stored = packed if frame is None else frame
-    flags = (SIGNED if owner else 0) | (MORE if content.more else 0) | (COMPRESSED if frame is not None else 0)
-    body = b"".join(
-        (
-            content.chain,
-            bytes((flags,)),
-            len(stored).to_bytes(4, "big"),
-            stored,
-            *(column.content for column in content.columns),
-        )
-    )
-    return body if owner is None else body + primitives.sign(owner, _message(preamble, index, body))
+    flags |= (MORE if content.more else 0) | (COMPRESSED if frame is not None else 0)
+    head = b"".join((content.chain, bytes((flags,)), len(stored).to_bytes(4, "big"), stored))
+    return [head, *(column.content for column in content.columns)]
 
 
 def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Content, Signed | None]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from memseal.errors import Finding, FormatError
-from memseal.format.content import Column, Content, chain_next, chain_start, decode_content, encode_content
+from memseal.format.content import Column, Content, chain_next, chain_start, content_pieces, decode_content
 from memseal.format.keys import RecordKey
 from memseal.format.preamble import PREAMBLE_SIZE
-from memseal.format.records import HEADER_SIZE, Gap, Place, open_record, places, scan, seal_record
+from memseal.format.records import HEADER_SIZE, Gap, Place, open_record, places, scan, seal_pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def start_of_part(preamble: bytes) -> Start:
 class Sealed:
     """One record of a run as stored, and the chain after it."""
 
-    record: bytes
+    record: bytearray
     chain: bytes
 
 
@@ -49,7 +49,7 @@ def seal_run(
 
 
 def _seal(key: RecordKey, preamble: bytes, index: int, content: Content) -> Sealed:
-    record = seal_record(key, preamble, index, encode_content(content, preamble, index, None))
+    record = seal_pieces(key, preamble, index, content_pieces(content))
     return Sealed(record, chain_next(content.chain, record))
 
 

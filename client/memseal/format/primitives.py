@@ -5,6 +5,7 @@ Salts and nonces are drawn inside the sealing and wrapping recipes, so that no c
 
 import hashlib
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -55,6 +56,16 @@ def seal(key: Key, context: bytes, plaintext: Buffer) -> bytes:
     """Return the plaintext sealed under the key and bound to the context (Cobblestone-256)."""
     encryptor = Cobblestone256Encryptor(key.reveal(), context)
     return encryptor.update(plaintext) + encryptor.finalize()
+
+
+def seal_into(key: Key, context: bytes, pieces: Iterable[Buffer], target: memoryview) -> int:
+    """Seal the plaintext that the pieces are together into a buffer of at least its sealed size; return that size."""
+    encryptor, size = Cobblestone256Encryptor(key.reveal(), context), 0
+    for piece in pieces:
+        size += encryptor.update_into(piece, target[size:])
+    rest = encryptor.finalize()
+    target[size : size + len(rest)] = rest
+    return size + len(rest)
 
 
 def open_sealed(key: Key, context: bytes, sealed: Buffer) -> bytes:

@@ -9,6 +9,11 @@ from memseal.errors import FormatError
 
 DEPTH_LIMIT: Final = 32
 VALUES_LIMIT: Final = 1 << 21
+# What can be decoded without a look at it before: whatever its headers declare, at each of the levels that its bytes
+# can nest, takes less than 12 MB.
+_SMALL: Final = 2048
+# All bytes but those that begin an array or a map.
+_NO_PARENTS: Final = bytes(head for head in range(256) if not (0x80 <= head < 0xA0 or 0xDC <= head < 0xE0))
 
 Value: TypeAlias = Any  # what msgpack can hold: None, bool, int, float, str, bytes, list, dict with text keys
 
@@ -21,8 +26,10 @@ def encode_value(value: Value) -> bytes:
 
 def decode_value(content: bytes | memoryview) -> Value:
     """Return the one value that the bytes hold; `FormatError` `msgpack_invalid` for all else."""
+    small = len(content) <= _SMALL
     try:
-        _check_complete(content)
+        if not small:
+            _check_complete(content)
         value = msgpack.unpackb(
             content,
             raw=False,
@@ -33,7 +40,7 @@ def decode_value(content: bytes | memoryview) -> Value:
         )
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
         raise FormatError("msgpack_invalid", f"not one well-formed value: {type(error).__name__}") from None
-    if _is_too_deep(value):
+    if not (small and len(bytes(content).translate(None, _NO_PARENTS)) <= DEPTH_LIMIT) and _is_too_deep(value):
         raise FormatError("msgpack_invalid", f"nested deeper than {DEPTH_LIMIT}")
     return value
 

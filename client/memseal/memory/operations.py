@@ -315,8 +315,7 @@ class Head:
     counter: int
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(NamedTuple):
     """A record's meta: the counter of the record before, heads of other logs, operations not yet decoded."""
 
     previous: int
@@ -326,18 +325,33 @@ class Meta:
     @property
     def counter(self) -> int:
         """The record's Lamport counter."""
-        return 1 + max(self.previous, max((head.counter for head in self.heads), default=0))
+        highest = self.previous
+        for head in self.heads:
+            highest = max(highest, head.counter)
+        return highest + 1
 
 
 def decode_meta(value: Mapping[str, Any]) -> Meta:
     """Return a record's meta; raises `FormatError`."""
-    fields = Fields(value, "operation_invalid", "meta")
-    previous = 0 if fields.get("previous") is None else fields.count("previous", below=1 << 64)
-    heads = () if fields.get("heads") is None else tuple(_decode_head(row) for row in fields.tuples("heads", 4))
-    operations = () if fields.get("operations") is None else tuple(fields.array("operations"))
-    meta = Meta(previous, heads, operations)
+    previous, heads, operations = value.get("previous"), value.get("heads"), value.get("operations")
+    if previous is None:
+        previous = 0
+    elif type(previous) is not int or not 0 <= previous < 1 << 64:
+        _refuse_meta("previous")
+    if operations is None:
+        operations = ()
+    elif type(operations) is not list:
+        _refuse_meta("operations")
+    read = tuple[Head, ...]()
+    if heads is not None and (type(heads) is not list or heads):
+        read = tuple(_decode_head(row) for row in Fields(value, "operation_invalid", "meta").tuples("heads", 4))
+    meta = Meta(previous, read, tuple(operations))
     _check_counter(meta)
     return meta
+
+
+def _refuse_meta(name: str) -> NoReturn:
+    raise FormatError("operation_invalid", f"meta.{name} is missing or not what it must be")
 
 
 def _check_counter(meta: Meta) -> None:

@@ -34,7 +34,7 @@ class Disk(Protocol):
         """Return the names in a folder, sorted; none where there is no such folder."""
         ...
 
-    def write(self, path: Path, offset: int, content: bytes) -> None:
+    def write(self, path: Path, offset: int, content: bytes | bytearray) -> None:
         """Write at an offset, making the file where it is missing, and cut off what is beyond."""
         ...
 
@@ -100,7 +100,7 @@ class OsDisk:
             except _MISSING:
                 return []
 
-    def write(self, path: Path, offset: int, content: bytes) -> None:
+    def write(self, path: Path, offset: int, content: bytes | bytearray) -> None:
         """Write at an offset, making the file where it is missing, and cut off what is beyond."""
         with _translated(), os.fdopen(_open(path, os.O_CREAT), "r+b", buffering=0) as file:
             file.seek(offset)

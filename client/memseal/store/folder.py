@@ -17,6 +17,7 @@ LOCK = "lock"
 _FOLDERS = (KEYRING, LOGS, CHECKPOINTS, PARTS, CACHE)
 _SUFFIX = ".mseal"
 _UNFINISHED = ".new"
+_BEGUN = ".begun"
 
 
 class VaultFolder:
@@ -49,7 +50,7 @@ class VaultFolder:
         """Return the names in a folder that end in `.mseal`, without that, sorted."""
         return [name.removesuffix(_SUFFIX) for name in self._disk.names(self.path / folder) if name.endswith(_SUFFIX)]
 
-    def replace(self, name: str, content: bytes | Iterable[bytes]) -> None:
+    def replace(self, name: str, content: bytes | Iterable[bytes | bytearray]) -> None:
         """Put a file in the place of the one there, all or nothing; pieces are written one after the other."""
         path = self.path / name
         fresh = path.with_name(f".{path.name}{_UNFINISHED}")
@@ -65,6 +66,23 @@ class VaultFolder:
                 self._disk.remove(fresh)  # on a full disk it takes the room that a smaller write could use
             raise
         self._disk.sync_folder(path.parent)
+
+    def begun_names(self, folder: str) -> list[str]:
+        """Return the names of files in a folder of which a beginning is kept."""
+        names = self._disk.names(self.path / folder)
+        return [f"{folder}/{name.removesuffix(_BEGUN)}" for name in names if name.endswith(_BEGUN)]
+
+    def begun(self, name: str) -> bytes:
+        """Return the beginning of a file that is kept beside it until all of it is here; a crash may have spoilt it."""
+        return self._disk.read(self.path / (name + _BEGUN)) or b""
+
+    def begin(self, name: str, offset: int, piece: bytes) -> None:
+        """Keep a piece of the beginning of a file, not durably: it saves time alone."""
+        self._disk.write(self.path / (name + _BEGUN), offset, piece)
+
+    def forget_begun(self, name: str) -> None:
+        """Remove the beginning of a file."""
+        self._disk.remove(self.path / (name + _BEGUN))
 
     def append(self, name: str, offset: int, *pieces: bytes) -> None:
         """Write at the end of the good part of a file, cutting off what is beyond it.

@@ -50,7 +50,7 @@ def export_bundle(opened: Opened, target: Target, passphrase: str, progress: Pro
     return opened.logbook.view.state.count()
 
 
-def pieces(opened: Opened, stretch: Stretch, progress: Progress | None = None) -> Iterator[bytes]:
+def pieces(opened: Opened, stretch: Stretch, progress: Progress | None = None) -> Iterator[bytes | bytearray]:
     """Yield the bytes of a bundle, a record at a time."""
     key, salt, bundle_id = RecordKey(secrets.token_bytes(32)), secrets.token_bytes(_SALT_SIZE), new_id()
     beginning = begin_bundle(opened.keychain.vault_id, bundle_id, key, salt, stretch)
@@ -143,7 +143,7 @@ def _outside(opened: Opened, path: Path) -> Path:
     return path
 
 
-def _write_file(disk: Disk, path: Path, content: Iterator[bytes]) -> None:
+def _write_file(disk: Disk, path: Path, content: Iterator[bytes | bytearray]) -> None:
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
         offset = 0

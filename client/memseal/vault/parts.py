@@ -75,7 +75,7 @@ def _seal(folder: VaultFolder, vault_id: bytes, contents: Sequence[Sayings]) -> 
     part_id, key = secrets.token_bytes(ID_SIZE), RecordKey(secrets.token_bytes(32))
     preamble = part_preamble(vault_id, part_id)
     sealed = list(seal_run(key, preamble, start_of_part(preamble), contents))
-    pieces = [preamble, *(each.record for each in sealed)]
+    pieces: list[bytes | bytearray] = [preamble, *(each.record for each in sealed)]
     folder.replace(part_file(part_id), pieces)
     return PartEntry(part_id, key, sum(map(len, pieces)), len(sealed), sealed[-1].chain)
 

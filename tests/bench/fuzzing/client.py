@@ -16,7 +16,7 @@ from memseal.format.records import places, scan
 from memseal.format.segment import decode_segment
 from memseal.format.values import decode_value, encode_value
 from memseal.sync.messages import GetHeads, GetLog
-from memseal.transport import http
+from memseal.transport import answers
 from memseal.transport.folder import FolderTransport
 from tests.bench.fuzzing import mutation, samples
 from tests.bench.fuzzing.target import Target
@@ -151,7 +151,7 @@ class _Folder:
             return [_STREAM.hex()]
         return [f"{number:010d}" for number in range(len(self._contents))]
 
-    def write(self, path: Path, offset: int, content: bytes) -> None:
+    def write(self, path: Path, offset: int, content: bytes | bytearray) -> None:
         raise NotImplementedError
 
     def sync(self, path: Path) -> None:
@@ -194,7 +194,7 @@ def _change_segment(content: bytes, random: Random) -> bytes:
 
 
 def _heads(content: bytes) -> None:
-    http._read_heads(content)
+    answers.read_heads(content)
 
 
 def _shown() -> Iterator[bytes]:
@@ -203,8 +203,8 @@ def _shown() -> Iterator[bytes]:
 
 
 def _problem(content: bytes) -> None:
-    http._clock_of(content)
-    http._refusal(409, content)
+    answers.clock_of(content)
+    answers.refusal(409, content)
 
 
 def _problems() -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from memseal.format import primitives, records
 from memseal.format.boxes import open_recovery_slot, open_secrets
 from memseal.format.bundle import begin_bundle
 from memseal.format.checkpoint import manifest_epoch, open_manifest
-from memseal.format.content import Content, chain_next, chain_start, decode_content, encode_content
+from memseal.format.content import Content, chain_next, chain_start, content_pieces, decode_content, encode_content
 from memseal.format.derivation import device_slot_key, marks_key, recovery_slot_key, secrets_key
 from memseal.format.device_file import decode_device_file, device_preamble, open_key_set, open_marks
 from memseal.format.keyring import Slot, Slots, encode_cost
@@ -84,7 +84,7 @@ def _change_plaintext(plaintext: bytes, random: Random) -> bytes:
 
 def _content(content: bytes) -> None:
     found, _ = decode_content(memoryview(content), _PREAMBLE, 0)
-    again, _ = decode_content(memoryview(encode_content(found, _PREAMBLE, 0, None)), _PREAMBLE, 0)
+    again, _ = decode_content(memoryview(b"".join(content_pieces(found))), _PREAMBLE, 0)
     _claimed(_shown(again) == _shown(found), "a content that was read can be written and read")
     _operations(found.meta)
 
@@ -316,7 +316,7 @@ def _device_files() -> Iterator[bytes]:
         "remotes": {"https://example.org": {"keyring": 3, "logs": ends}},
         "server": "https://example.org",
         "rewritten": 2,
-        "caches": [bytes(12)],
+        "cache_secrets": [[bytes(12), bytes(32)]],
     }
     slot = {"salt": _SALT, "cost": encode_cost(STANDARD_COST)}
     current, pending = {"state": "current", **slot}, {"state": "pending", **slot}

@@ -7,9 +7,14 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from memseal_server import container
 from memseal_server.versions import Entry, Floor, Refused, Row, Version
 
 _NO_DIGEST = bytes(32)
+_LEAST_RECORD = container.RECORD_HEADER_SIZE + container.MIN_SEALED_BODY
+_LARGEST_RECORD = container.RECORD_HEADER_SIZE + container.MAX_RECORD_BODY
+# Rows of a floor times entries: whose log a row is takes a hash for each pair (rule K8).
+_MAX_PAIRS = 1 << 22
 
 
 def vault_id(signing_key: bytes) -> bytes:
@@ -170,6 +175,10 @@ def _check_floor(previous: Version | None, candidate: Version) -> None:
         raise Refused("keyring_floor", "A floor is nil at first, then never goes back, and keeps all its logs.")
     if _other_fields(previous) != _other_fields(candidate):
         raise Refused("keyring_floor", "A version with a new floor changes nothing else.")
+    rows = candidate.floor.rows
+    judged = len(rows) * len(candidate.entries) <= _MAX_PAIRS
+    if not judged or not all(_is_possible(candidate, stream, row) for stream, row in rows.items()):
+        raise Refused("keyring_floor", "A floor lists only logs that can be: by a listed key, of an epoch that began.")
 
 
 def _is_next_floor(before: Floor | None, after: Floor) -> bool:
@@ -190,6 +199,18 @@ def _is_next_row(before: Row, after: Row | None) -> bool:
         and after.segment >= before.segment
         and after.records >= before.records
         and after.counter >= before.counter
+    )
+
+
+def _is_possible(candidate: Version, stream: bytes, row: Row) -> bool:
+    """Whether there can be a log that ends as a row says: whatever a refill brings, it need not be here."""
+    size = row.length - container.PREAMBLE_SIZE
+    return (
+        row.epoch <= candidate.epoch
+        and row.counter <= min(row.epoch << 32, (1 << 53) - 1)
+        and max(1, row.segment) <= row.records
+        and row.records * _LEAST_RECORD <= size <= row.records * _LARGEST_RECORD
+        and any(container.stream_id(candidate.vault, entry.sign, row.nonce) == stream for entry in candidate.entries)
     )
 
 

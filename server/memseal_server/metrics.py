@@ -9,6 +9,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 # From a cached answer to a body of 68 MiB over a slow line, in seconds; long polls last up to 60.
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_UNKNOWN = float("nan")
 
 
 class Metrics:
@@ -36,10 +37,10 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def render(self, totals: Totals, waiters: int) -> bytes:
-        """Return the Prometheus text, with what the store holds now."""
-        self._vaults.set(totals.folders)
-        self._objects.set(totals.objects)
-        self._bytes.set(totals.bytes)
+    def render(self, totals: Totals | None, waiters: int) -> bytes:
+        """Return the Prometheus text, with what the store holds now, or NaN where it does not know."""
+        self._vaults.set(_UNKNOWN if totals is None else totals.folders)
+        self._objects.set(_UNKNOWN if totals is None else totals.objects)
+        self._bytes.set(_UNKNOWN if totals is None else totals.bytes)
         self._waiters.set(waiters)
         return generate_latest(self._registry)

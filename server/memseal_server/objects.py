@@ -7,15 +7,15 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TypeVar
 
-from memseal_server import checkpoints, container, segments, versions
-from memseal_server.blobs import AlreadyThere, BlobStore, Info, Stored, StoreUnavailable
+from memseal_server import checkpoints, container, keys, segments, versions
+from memseal_server.blobs import AlreadyThere, BlobStore, Info, Run, Stored, StoreUnavailable, Usage, numbered
 from memseal_server.checkpoints import Kind
+from memseal_server.newest import Missing, Newest
 from memseal_server.recent import Recent
-
-# Ten digits are enough for one object a second for three hundred years.
-MAX_NUMBER = 9_999_999_999
+from memseal_server.versions import Version
 
 # Parsing or hashing more than this would hold up the other requests for a millisecond.
 _LONG_BYTES = 256 * 1024
@@ -24,7 +24,8 @@ _VERSIONS_BOUND = 4 * 1024 * 1024
 _PLACES_BOUND = 50_000
 # Objects deleted in one transaction: of inline ones up to 16 MiB.
 _DELETED_AT_ONCE = 256
-# Between listing and reading a floor would have to sweep each time.
+_LISTED_AT_ONCE = 1_000
+# Between seeing and reading a floor would have to sweep each time.
 _TRIES = 4
 
 Value = TypeVar("Value")
@@ -32,33 +33,18 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class View:
-    """A vault at one moment: its newest version's number, and the newest segment's of one stream; None: no such."""
+    """A vault's newest version, and the newest segment of one of its logs above the floor; None: none is there."""
 
-    version: int | None
+    version: Version
     seq: int | None
 
 
 @dataclass(frozen=True)
 class Contents:
-    """A vault at one moment: its newest version's number, whether that is whole, each stream's newest segment's."""
+    """A vault at one moment: its newest version, and each log's newest segment above the floor."""
 
-    version: int | None
-    whole: bool
-    streams: Mapping[bytes, int]
-
-
-class Missing(StoreUnavailable):
-    """An object is not there that was listed, or that others need: swept since, or lost."""
-
-
-async def settled(work: Callable[[], Awaitable[Value]]) -> Value:
-    """Return what the work returns, done again where a new floor swept what it had just seen listed."""
-    for _ in range(_TRIES - 1):
-        try:
-            return await work()
-        except Missing:
-            continue
-    return await work()
+    version: Version
+    segments: Mapping[bytes, int | None]
 
 
 class Objects:
@@ -66,47 +52,84 @@ class Objects:
 
     def __init__(self, store: BlobStore) -> None:
         self._store = store
-        self._versions: Recent[tuple[bytes, int], versions.Version] = Recent(_VERSIONS_BOUND)
+        self._newest = Newest(store)
+        self._versions: Recent[tuple[bytes, int], Version] = Recent(_VERSIONS_BOUND)
         self._ends: Recent[tuple[bytes, bytes, int], segments.End] = Recent(_PLACES_BOUND)
         self._headers: Recent[tuple[bytes, bytes, int], segments.Header] = Recent(_PLACES_BOUND)
         self._preambles: Recent[tuple[bytes, bytes], container.Preamble] = Recent(_PLACES_BOUND)
 
-    async def newest_version(self, vault: bytes) -> versions.Version | None:
+    async def settled(self, vault: bytes, work: Callable[[], Awaitable[Value]]) -> Value:
+        """Return what the work returns, done again where a new floor swept what it had just seen."""
+        for _ in range(_TRIES - 1):
+            try:
+                return await work()
+            except Missing:
+                self._forget(vault)
+        return await work()
+
+    # What is newest.
+
+    async def newest_version(self, vault: bytes) -> Version | None:
         """Return the newest version as the store has it now, or None for a vault that is not there."""
-        [key] = await self._store.newest([_keyring_folder(vault)])
-        number = _number_of(key)
+        known = self._newest.known_version(vault)
+        number = await self._newest.version(vault)
+        if known is not None and (number is None or number < known):
+            self._forget(vault)
         return None if number is None else await self.version(vault, number)
 
-    async def view(self, vault: bytes, stream: bytes) -> View:
-        """Return the newest numbers of a vault's keyring and of one of its streams, of one moment."""
-        version, seq = await self._store.newest([_keyring_folder(vault), _stream_folder(vault, stream)])
-        return View(_number_of(version), _number_of(seq))
+    async def view(self, vault: bytes, stream: bytes) -> View | None:
+        """Return the newest version and a log's newest segment, or None for a vault that is not there."""
+        newest = await self._assumed_version(vault)
+        while newest is not None:
+            seq = await self._newest.segment(vault, stream, newest.base(stream))
+            # Asked afterwards: a newer floor could have swept what was looked for.
+            confirmed = await self.newest_version(vault)
+            if _is_same(confirmed, newest):
+                return View(newest, seq)
+            newest = confirmed
+        return None
 
-    async def contents(self, vault: bytes) -> Contents:
-        """Return the newest version's number and whether it is whole, and the newest segment's of each stream."""
-        version: int | None = None
-        sealed: int | None = None
-        streams: dict[bytes, int] = {}
-        for key in await self._store.newest_of_each(vault.hex() + "/"):
-            match key.split("/"):
-                case [_, "keyring", number]:
-                    version = int(number)
-                case [_, "sealed", number]:
-                    sealed = int(number)
-                case [_, "logs", stream, seq]:
-                    streams[bytes.fromhex(stream)] = int(seq)
-                case [_, "checkpoints" | "parts", _]:
-                    pass
-                case _:
-                    raise StoreUnavailable("the store has a key that this server does not know")
-        return Contents(version, sealed == version, streams)
+    async def contents(self, vault: bytes) -> Contents | None:
+        """Return the newest version and all logs' newest segments, or None for a vault that is not there.
 
-    async def version(self, vault: bytes, number: int) -> versions.Version:
+        Nothing ever goes back, so what is found unchanged was there all at one moment: it is looked for until
+        nothing has come, or too often. The version is asked for last, as in `view`.
+        """
+        newest = await self._assumed_version(vault)
+        for tries in count(1):
+            if newest is None:
+                break
+            seen = self._newest.known_segments(vault, _bases(newest, self._newest.known_streams(vault)))
+            streams = await self._newest.streams(vault)
+            found = await self._newest.segments(vault, _bases(newest, streams))
+            confirmed = await self.newest_version(vault)
+            # Under a storm of pushes the moment never comes; each log is as new as it has to be all the same.
+            if _is_same(confirmed, newest) and (found == seen or tries >= _TRIES):
+                return Contents(newest, found)
+            newest = confirmed
+        return None
+
+    async def newest_segment(self, newest: Version, stream: bytes) -> int | None:
+        """Return the newest segment of a log that may not be named yet, None where nothing is above the floor."""
+        return await self._newest.segment(newest.vault, stream, newest.base(stream))
+
+    async def _assumed_version(self, vault: bytes) -> Version | None:
+        known = self._newest.known_version(vault)
+        return await self.newest_version(vault) if known is None else await self.version(vault, known)
+
+    def _forget(self, vault: bytes) -> None:
+        self._newest.forget(vault)
+        for cache in (self._versions, self._ends, self._headers, self._preambles):
+            cache.drop(lambda key: key[0] == vault)
+
+    # Versions.
+
+    async def version(self, vault: bytes, number: int) -> Version:
         """Return a stored version."""
         known = self._versions.get((vault, number))
         if known is not None:
             return known
-        open_part = await self.version_bytes(vault, number, whole=False)
+        open_part = _there(await self._store.get(numbered(keys.versions_folder(vault), number)))
         try:
             version = await parse_version(open_part, vault)
         except versions.Refused as error:
@@ -116,41 +139,61 @@ class Objects:
 
     async def version_bytes(self, vault: bytes, number: int, *, whole: bool) -> bytes:
         """Return a stored version's open part, followed with `whole` by the sealed part where that is there."""
-        open_part = _there(await self._store.get(_keyring_folder(vault) + _digits(number)))
-        return open_part + (await self.sealed_part(vault, number) or b"") if whole else open_part
+        open_part = _there(await self._store.get(numbered(keys.versions_folder(vault), number)))
+        if not whole:
+            return open_part
+        return open_part + (await self._store.get(_sealed_key(await self.version(vault, number))) or b"")
 
-    async def sealed_part(self, vault: bytes, number: int) -> bytes | None:
-        """Return a stored version's sealed part, or None where it is not there."""
-        return await self._store.get(_sealed_folder(vault) + _digits(number))
+    async def is_whole(self, version: Version) -> bool:
+        """Return whether a version's sealed part is there."""
+        return not await self._store.missing([_sealed_key(version)])
 
-    async def put_open_part(self, vault: bytes, number: int, content: bytes) -> Stored | AlreadyThere:
-        """Store a version's open part unless its number is taken."""
-        return await self._store.put_new(_keyring_folder(vault) + _digits(number), content)
+    async def put_open_part(self, version: Version, content: bytes) -> Stored | AlreadyThere:
+        """Store a version's open part unless its number is taken: from then on the version is there."""
+        return await self._store.put_new(numbered(keys.versions_folder(version.vault), version.number), content)
 
-    async def put_sealed_part(self, vault: bytes, number: int, content: bytes) -> Stored | AlreadyThere:
-        """Store the sealed part that the stored open part approves, unless it is there."""
-        return await self._store.put_new(_sealed_folder(vault) + _digits(number), content)
+    async def put_sealed_part(self, version: Version, content: bytes) -> Stored | AlreadyThere:
+        """Store the sealed part that a version names, unless it is there; the open part need not be yet."""
+        return await self._store.put_new(_sealed_key(version), content)
+
+    async def delete_sealed_part(self, version: Version) -> None:
+        """Delete the sealed part of a version that lost its number to another one."""
+        await self._store.delete([_sealed_key(version)])
+
+    # Segments.
 
     async def segment_bytes(self, vault: bytes, stream: bytes, seq: int) -> bytes:
         """Return a stored segment."""
-        return _there(await self._store.get(_stream_folder(vault, stream) + _digits(seq)))
+        return _there(await self._store.get(numbered(keys.log_folder(vault, stream), seq)))
 
     async def put_segment(
         self, vault: bytes, stream: bytes, seq: int, content: bytes, end: segments.End
     ) -> Stored | AlreadyThere:
         """Store a segment, after which the log ends at `end`, unless its number is taken."""
-        outcome = await self._store.put_new(_stream_folder(vault, stream) + _digits(seq), content)
+        outcome = await self._store.put_new(numbered(keys.log_folder(vault, stream), seq), content)
         if isinstance(outcome, Stored):
             self._ends.put((vault, stream, seq), end)
+            self._newest.add_segment(vault, stream, seq)
         return outcome
 
-    async def delete_segments_below(self, vault: bytes, stream: bytes, seq: int) -> None:
-        """Delete a stream's segments with lower numbers than this one."""
-        before = _stream_folder(vault, stream) + _digits(seq)
-        while keys := await self._store.keys_before(before, _DELETED_AT_ONCE):
-            await self._store.delete(keys)
+    async def add_stream(self, vault: bytes, stream: bytes) -> None:
+        """Name a log that has a segment, so that every process looks for it."""
+        await self._newest.add_stream(vault, stream)
 
-    async def end(self, newest: versions.Version, stream: bytes, seq: int | None) -> segments.End:
+    async def delete_segment(self, vault: bytes, stream: bytes, seq: int) -> None:
+        """Delete one segment."""
+        await self._store.delete([numbered(keys.log_folder(vault, stream), seq)])
+
+    async def delete_segments_below(self, vault: bytes, stream: bytes, seq: int, *, first: int) -> None:
+        """Delete a log's segments below this one; the ones from `first` on have no gap, unless a crash made one."""
+        folder = keys.log_folder(vault, stream)
+        [last] = await self._store.last([Run(folder, first)])
+        named = [] if last is None else [numbered(folder, number) for number in range(first, min(last + 1, seq))]
+        await self._delete(named)
+        # What a crash left has to be listed: nothing else tells which numbers it has.
+        await self._delete([key for key in await self._listed(folder) if key < numbered(folder, seq)])
+
+    async def end(self, newest: Version, stream: bytes, seq: int | None) -> segments.End:
         """Return where a log ends whose newest stored segment is `seq` (None: none is), given the newest version."""
         row = newest.row(stream)
         if row is not None and (seq is None or seq < row.segment):
@@ -170,7 +213,7 @@ class Objects:
         self._ends.put((vault, stream, seq), segment.end)
         return segment.end
 
-    async def log_preamble(self, newest: versions.Version, stream: bytes) -> container.Preamble:
+    async def log_preamble(self, newest: Version, stream: bytes) -> container.Preamble:
         """Return the preamble of a log that is in the newest floor, or whose segment 0 is stored."""
         vault, row = newest.vault, newest.row(stream)
         if row is not None:
@@ -191,14 +234,14 @@ class Objects:
         known = self._headers.get((vault, stream, seq))
         if known is not None:
             return known
-        key = _stream_folder(vault, stream) + _digits(seq)
+        key = numbered(keys.log_folder(vault, stream), seq)
         header = segments.read_header(_there(await self._store.get(key, 0, segments.HEADER_SIZE)))
         self._headers.put((vault, stream, seq), header)
         return header
 
     async def piece(self, vault: bytes, stream: bytes, seq: int, start: int, end: int) -> bytes:
         """Return the bytes from `start` up to `end` of a stored segment's piece."""
-        key = _stream_folder(vault, stream) + _digits(seq)
+        key = numbered(keys.log_folder(vault, stream), seq)
         return _there(await self._store.get(key, segments.HEADER_SIZE + start, segments.HEADER_SIZE + end))
 
     async def checkpoint_info(self, vault: bytes, kind: Kind, name: bytes) -> Info | None:
@@ -218,17 +261,28 @@ class Objects:
         keys = await self._store.missing([_checkpoint_key(vault, kind, name) for name in names])
         return [bytes.fromhex(key.rpartition("/")[2]) for key in keys]
 
+    async def listed_checkpoints(self, vault: bytes, kind: Kind) -> frozenset[str]:
+        """Return the names of manifests or parts as the store lists them: one that was just put may be left out."""
+        folder = keys.checkpoints_folder(vault, kind)
+        return frozenset(key.removeprefix(folder) for key in await self._listed(folder))
+
     async def delete_checkpoints(self, vault: bytes, kind: Kind, names: Sequence[bytes]) -> None:
         """Delete the files of manifests or parts, as far as they are there."""
-        # Most were deleted long ago: looking is a reader's work, and holds up no put.
-        missing = frozenset(await self.missing_checkpoints(vault, kind, names))
-        keys = [_checkpoint_key(vault, kind, name) for name in names if name not in missing]
-        for at in range(0, len(keys), _DELETED_AT_ONCE):
-            await self._store.delete(keys[at : at + _DELETED_AT_ONCE])
+        await self._delete([_checkpoint_key(vault, kind, name) for name in names])
 
-    async def usage_bytes(self, vault: bytes) -> int:
-        """Return how many bytes the vault's objects have."""
-        return await self._store.usage_bytes(vault.hex() + "/")
+    async def _delete(self, found: Sequence[str]) -> None:
+        for at in range(0, len(found), _DELETED_AT_ONCE):
+            await self._store.delete(found[at : at + _DELETED_AT_ONCE])
+
+    async def _listed(self, folder: str) -> list[str]:
+        found: list[str] = []
+        while page := await self._store.listed(folder, found[-1] if found else "", _LISTED_AT_ONCE):
+            found += [each.key for each in page]
+        return found
+
+    async def usage(self, vault: bytes) -> Usage:
+        """Return how many objects the vault has, and of how many bytes."""
+        return await self._store.usage(keys.vault_folder(vault))
 
 
 async def parse_segment(content: bytes, seq: int) -> segments.Segment:
@@ -261,25 +315,18 @@ def _there(content: bytes | None) -> bytes:
     return content
 
 
-def _keyring_folder(vault: bytes) -> str:
-    return f"{vault.hex()}/keyring/"
+def _is_same(confirmed: Version | None, newest: Version) -> bool:
+    return confirmed is not None and confirmed.digest == newest.digest
 
 
-def _sealed_folder(vault: bytes) -> str:
-    return f"{vault.hex()}/sealed/"
+def _bases(newest: Version, streams: frozenset[bytes]) -> dict[bytes, int]:
+    rows = frozenset[bytes]() if newest.floor is None else newest.floor.rows.keys()
+    return {stream: newest.base(stream) for stream in streams | rows}
 
 
-def _stream_folder(vault: bytes, stream: bytes) -> str:
-    return f"{vault.hex()}/logs/{stream.hex()}/"
+def _sealed_key(version: Version) -> str:
+    return keys.sealed_key(version.vault, version.number, version.sealed)
 
 
 def _checkpoint_key(vault: bytes, kind: Kind, name: bytes) -> str:
-    return f"{vault.hex()}/{kind.value}/{name.hex()}"
-
-
-def _digits(number: int) -> str:
-    return f"{number:010d}"
-
-
-def _number_of(key: str | None) -> int | None:
-    return None if key is None else int(key.rpartition("/")[2])
+    return keys.checkpoints_folder(vault, kind) + name.hex()

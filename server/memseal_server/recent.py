@@ -1,7 +1,7 @@
 """Keep what was used last, within a bound."""
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -34,6 +34,12 @@ class Recent(Generic[Key, Value]):
         while self._weight > self._bound:
             _, (_, dropped) = self._kept.popitem(last=False)
             self._weight -= dropped
+
+    def drop(self, unwanted: Callable[[Key], bool]) -> None:
+        """Drop what is kept under the keys that are unwanted."""
+        for key in [key for key in self._kept if unwanted(key)]:
+            _, weight = self._kept.pop(key)
+            self._weight -= weight
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -3,8 +3,8 @@
 from memseal_server import access, container, segments
 from memseal_server.access import Role
 from memseal_server.blobs import Stored
-from memseal_server.limits import Limits, check_room, check_streams
-from memseal_server.objects import Objects, parse_segment, settled
+from memseal_server.limits import Limits, Use, check_room, check_streams
+from memseal_server.objects import Objects, View, parse_segment
 from memseal_server.problems import Problem
 from memseal_server.segments import End
 from memseal_server.versions import Entry, Version
@@ -24,14 +24,15 @@ class Streams:
 
     async def read(self, vault: bytes, stream: bytes, start: int, limit: int) -> tuple[bytes, int]:
         """Return at most `limit` bytes of a log from offset `start`, and the log's length in bytes."""
-        return await settled(lambda: self._read(vault, stream, start, limit))
+        return await self._objects.settled(vault, lambda: self._read(vault, stream, start, limit))
 
     async def put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
         """Store a segment that continues its log; whether it is new, else the same bytes were there already."""
-        return await settled(lambda: self._put(vault, stream, seq, content, key, refill=refill))
+        return await self._objects.settled(vault, lambda: self._put(vault, stream, seq, content, key, refill=refill))
 
     async def _read(self, vault: bytes, stream: bytes, start: int, limit: int) -> tuple[bytes, int]:
-        newest, newest_seq = await self._view(vault, stream)
+        view = await self._view(vault, stream)
+        newest, newest_seq = view.version, view.seq
         row = newest.row(stream)
         if newest_seq is None and row is None:
             raise Problem("not_found", "Ask the heads which logs there are.")
@@ -53,7 +54,8 @@ class Streams:
         return b"".join(pieces), length
 
     async def _put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
-        newest, newest_seq = await self._view(vault, stream)
+        view = await self._view(vault, stream)
+        newest, newest_seq = view.version, view.seq
         access.require(access.role_of(key, newest), Role.DEVICE)
         if _is_below_floor(newest, stream, seq):
             raise _below_floor()
@@ -70,7 +72,7 @@ class Streams:
         if owner.sign != key and not refill:
             raise Problem("key_forbidden", "Another device's log is only put back, with `refill`.")
         if seq < end.next:
-            return await self._is_same(vault, stream, seq, content)
+            return await self._is_same(newest, stream, seq, content)
         if owner.ended_streams is not None and not segments.is_within(segment.end, owner.ended_streams.get(stream)):
             raise Problem("stream_ended", "Write what lies beyond into a stream of an active device.")
         if preamble.epoch < newest.epoch and not refill:
@@ -79,11 +81,11 @@ class Streams:
             raise _order(end)
         return await self._store(newest, stream, seq, content, segment.end)
 
-    async def _view(self, vault: bytes, stream: bytes) -> tuple[Version, int | None]:
+    async def _view(self, vault: bytes, stream: bytes) -> View:
         view = await self._objects.view(vault, stream)
-        if view.version is None:
+        if view is None:
             raise Problem("vault_unknown", "Register the vault first.")
-        return await self._objects.version(vault, view.version), view.seq
+        return view
 
     async def _find(self, vault: bytes, stream: bytes, offset: int, first_seq: int, newest_seq: int) -> int:
         low, high = first_seq, newest_seq
@@ -116,23 +118,26 @@ class Streams:
         vault = newest.vault
         if seq == 0 and newest.row(stream) is None:
             await check_streams(self._objects, self._limits, newest)
-        await check_room(self._objects, self._limits, vault, len(content))
+        await check_room(self._objects, self._limits, vault, len(content), Use.LOG)
         outcome = await self._objects.put_segment(vault, stream, seq, content, end)
         await self._check_floor_again(vault, stream, seq)
         if not isinstance(outcome, Stored):
-            return await self._is_same(vault, stream, seq, content)
+            return await self._is_same(newest, stream, seq, content)
+        await self._add_stream(newest, stream)
         self._waiters.wake(vault)
         return True
 
     async def _check_floor_again(self, vault: bytes, stream: bytes, seq: int) -> None:
         # Where a floor came in between and its sweep was done, the number was free again.
-        newest, _ = await self._view(vault, stream)
-        if _is_below_floor(newest, stream, seq):
-            await self._objects.delete_segments_below(vault, stream, seq + 1)
+        newest = await self._objects.newest_version(vault)
+        if newest is not None and _is_below_floor(newest, stream, seq):
+            await self._objects.delete_segment(vault, stream, seq)
             raise _below_floor()
 
-    async def _is_same(self, vault: bytes, stream: bytes, seq: int, content: bytes) -> bool:
-        there = await self._objects.segment_bytes(vault, stream, seq)
+    async def _is_same(self, newest: Version, stream: bytes, seq: int, content: bytes) -> bool:
+        # A crash may have come before it, and no other process would show what is here.
+        await self._add_stream(newest, stream)
+        there = await self._objects.segment_bytes(newest.vault, stream, seq)
         if there != content:
             raise Problem(
                 "segment_conflict",
@@ -141,6 +146,10 @@ class Streams:
                 digest=segments.piece_digest(there).hex(),
             )
         return False
+
+    async def _add_stream(self, newest: Version, stream: bytes) -> None:
+        if newest.row(stream) is None:  # else the floor names it
+            await self._objects.add_stream(newest.vault, stream)
 
 
 def _is_below_floor(newest: Version, stream: bytes, seq: int) -> bool:

@@ -11,8 +11,10 @@ from memseal_server import access, keyring
 from memseal_server.access import Role
 from memseal_server.blobs import BlobStore, Stored
 from memseal_server.floors import Floors
-from memseal_server.limits import Limits, check_room
-from memseal_server.objects import Missing, Objects, parse_version, settled
+from memseal_server.invitations import Invitations
+from memseal_server.limits import Limits, Use, check_room
+from memseal_server.newest import Missing
+from memseal_server.objects import Objects, parse_version
 from memseal_server.problems import Problem
 from memseal_server.segments import End
 from memseal_server.streams import Streams
@@ -21,9 +23,6 @@ from memseal_server.waiting import Waiters
 
 # Who may bring a keyring version; which one is decided by its content.
 VERSION_ROLES = (Role.DEVICE, Role.EPOCH, Role.FOUNDER, Role.BEARER)
-
-# A full vault can still end a device: keyring versions may go this far beyond its limit.
-_KEYRING_HEADROOM_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,7 @@ class Vaults:
     def __init__(self, store: BlobStore, limits: Limits) -> None:
         self._objects = Objects(store)
         self._limits = limits
+        self._invitations = Invitations(store)
         self._storing: set[asyncio.Task[bool]] = set()  # the event loop itself keeps no task alive
         self.waiters = Waiters(limits.max_waiters)
         self.streams = Streams(self._objects, limits, self.waiters)
@@ -75,7 +75,7 @@ class Vaults:
 
     async def heads(self, vault: bytes) -> Heads:
         """Return the vault's heads as the store has them now."""
-        return await settled(lambda: self._heads(vault))
+        return await self._objects.settled(vault, lambda: self._heads(vault))
 
     async def changed_heads(
         self, vault: bytes, key: bytes, known_tags: Container[str], wait_seconds: float
@@ -107,7 +107,9 @@ class Vaults:
             raise Problem("not_found", "Ask for a version up to the newest.")
         return await self._objects.version_bytes(vault, wanted, whole=not stripped)
 
-    async def put_version(self, vault: bytes, number: int, content: bytes, key: bytes, *, refill: bool) -> bool:
+    async def put_version(
+        self, vault: bytes, number: int, content: bytes, key: bytes, *, refill: bool, invitation: str | None = None
+    ) -> bool:
         """Store a version that is accepted after the newest, or complete one; whether any of it is new."""
         newest = await self._objects.newest_version(vault)
         role = self._role(vault, key, newest, registers=number == 1, refills=refill)
@@ -119,7 +121,9 @@ class Vaults:
         if number == next_number:
             await _check_version(newest, candidate, role)
             await self._check_room(vault, len(content))
-        # A device that hangs up cancels its request, which would leave the version without its sealed part.
+        if newest is None and self._limits.registration == "token":
+            await self._invitations.spend(invitation, vault)
+        # A device that hangs up cancels its request, which would leave what a floor makes needless.
         storing = asyncio.create_task(self._store(number, newest, candidate, content, refill=refill))
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
@@ -130,22 +134,25 @@ class Vaults:
             return Role.BEARER if refills else access.role_of(key, newest)
         if not registers:
             raise _vault_unknown()
-        if not self._limits.registration_open:
+        if self._limits.registration == "closed":
             raise Problem("registration_closed", "Ask the server's operator to open it for new vaults.")
         return Role.BEARER if refills else access.founder_role(key, vault)
 
     async def _heads(self, vault: bytes) -> Heads:
         contents = await self._objects.contents(vault)
-        if contents.version is None:
+        if contents is None:
             raise _vault_unknown()
-        newest = await self._objects.version(vault, contents.version)
-        floor = newest.floor
-        streams = contents.streams.keys() | (() if floor is None else floor.rows.keys())
-        logs = {stream: await self._objects.end(newest, stream, contents.streams.get(stream)) for stream in streams}
+        newest, floor = contents.version, contents.version.floor
+        logs = {
+            stream: await self._objects.end(newest, stream, seq)
+            for stream, seq in contents.segments.items()
+            if seq is not None or newest.row(stream) is not None  # else it was only named, by a crash
+        }
+        whole = await self._objects.is_whole(newest)
         floor_whole = floor is not None and await self.floors.is_whole(vault, floor)
         if floor is not None and not floor_whole:
             await self._check_newest(newest)
-        return Heads(newest, contents.whole, floor_whole, logs)
+        return Heads(newest, whole, floor_whole, logs)
 
     async def _check_newest(self, version: Version) -> None:
         # Else a checkpoint that a newer floor swept just now would look as if it were lost.
@@ -160,12 +167,12 @@ class Vaults:
         turn = self.floors.turn(vault)
         async with turn:
             if newest is not None and number <= newest.number:
-                new = await self._complete(vault, number, candidate, content)
+                new = await self._complete(number, candidate, content)
                 # It may be that a crash came before the sweep.
                 sweeps = number == newest.number
             else:
                 await self._check_floor(newest, candidate, refill=refill)
-                new = await self._store_next(vault, candidate, content)
+                new = await self._store_next(candidate, content)
                 sweeps = newest is not None and newest.floor != candidate.floor
             self.waiters.wake(vault)
             if sweeps:
@@ -174,37 +181,42 @@ class Vaults:
 
     async def _check_floor(self, newest: Version | None, candidate: Version, *, refill: bool) -> None:
         try:
-            await settled(lambda: self.floors.check(newest, candidate, refill=refill))
+            await self._objects.settled(candidate.vault, lambda: self.floors.check(newest, candidate, refill=refill))
         except Problem:
             # The same version, stored meanwhile, may have swept what it needed.
             now = await self._objects.newest_version(candidate.vault)
             if now is None or now.number < candidate.number:
                 raise
 
-    async def _store_next(self, vault: bytes, candidate: Version, content: bytes) -> bool:
-        # The open part first: of versions that race for a number, it decides which one is there.
+    async def _store_next(self, candidate: Version, content: bytes) -> bool:
+        # The sealed part first, under a name of its own: the open part, of which one wins the number, is the commit.
         open_part, sealed_part = _parts(candidate, content)
-        outcome = await self._objects.put_open_part(vault, candidate.number, open_part)
-        if not isinstance(outcome, Stored):
-            return await self._complete(vault, candidate.number, candidate, content)
-        if sealed_part:
-            await self._objects.put_sealed_part(vault, candidate.number, sealed_part)
-        return True
+        completes = bool(sealed_part) and isinstance(
+            await self._objects.put_sealed_part(candidate, sealed_part), Stored
+        )
+        if isinstance(await self._objects.put_open_part(candidate, open_part), Stored):
+            return True
+        winner = await self._objects.version(candidate.vault, candidate.number)
+        if winner.sealed != candidate.sealed:
+            await self._objects.delete_sealed_part(candidate)
+        if winner.digest != candidate.digest:
+            raise _conflict()
+        return completes
 
-    async def _complete(self, vault: bytes, number: int, candidate: Version, content: bytes) -> bool:
+    async def _complete(self, number: int, candidate: Version, content: bytes) -> bool:
         _, sealed_part = _parts(candidate, content)
         # The digest, not the bytes: the same signatures in another order must not keep the sealed part out.
-        if number < 1 or (await self._objects.version(vault, number)).digest != candidate.digest:
+        if number < 1 or (await self._objects.version(candidate.vault, number)).digest != candidate.digest:
             raise _conflict()
         with _refusals():
             keyring.check_sealed(candidate)
-        if not sealed_part or await self._objects.sealed_part(vault, number) is not None:
+        if not sealed_part or await self._objects.is_whole(candidate):
             return False
-        await self._check_room(vault, len(sealed_part))
-        return isinstance(await self._objects.put_sealed_part(vault, number, sealed_part), Stored)
+        await self._check_room(candidate.vault, len(sealed_part))
+        return isinstance(await self._objects.put_sealed_part(candidate, sealed_part), Stored)
 
     async def _check_room(self, vault: bytes, size: int) -> None:
-        await check_room(self._objects, self._limits, vault, size, headroom=_KEYRING_HEADROOM_BYTES)
+        await check_room(self._objects, self._limits, vault, size, Use.KEYRING)
 
 
 async def _parse(content: bytes, vault: bytes, role: Role) -> Version:

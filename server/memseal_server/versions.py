@@ -124,6 +124,11 @@ class Version:
         """Return the floor's row for a stream, or None where the log is needed from its beginning."""
         return None if self.floor is None else self.floor.rows.get(stream)
 
+    def base(self, stream: bytes) -> int:
+        """Return the number of the first segment of a log that is needed."""
+        row = self.row(stream)
+        return 0 if row is None else row.segment
+
 
 def read_version(data: bytes, vault: bytes) -> Version:
     """Return the version in `data`, whole or stripped; `Refused` where it breaks rule K1 or a limit."""

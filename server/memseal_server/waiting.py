@@ -31,13 +31,14 @@ class Waiters:
 
     @contextmanager
     def waiting(self, vault: bytes) -> Generator[asyncio.Event]:
-        """Give an event that is set at each change of the vault; `rate` where too many wait already."""
+        """Give an event that is set at each change of the vault; `rate` or `busy` where too many wait already."""
         events = self._of_vault.setdefault(vault, set())
         if self._count >= self._bound or len(events) >= _MAX_OF_A_VAULT:
+            code = "rate" if events else "busy"
             if not events:
                 del self._of_vault[vault]
             raise Problem(
-                "rate", "Too many requests wait here: ask again later.", headers={"Retry-After": _RETRY_SECONDS}
+                code, "Too many requests wait here: ask again later.", headers={"Retry-After": _RETRY_SECONDS}
             )
         event = asyncio.Event()
         events.add(event)

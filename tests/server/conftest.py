@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from memseal_server.app import listen
 from memseal_server.blobs import BlobStore
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.limits import Limits
+from memseal_server.listening import listen
 from tests.server.building import Draft, Log, first_version, private_key
 from tests.server.calling import Caller
 

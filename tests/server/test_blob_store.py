@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from memseal_server.blobs import AlreadyThere, BlobStore, Info, Stored, StoreUnavailable, Totals
+from memseal_server.blobs import (
+    AlreadyThere,
+    BlobStore,
+    Info,
+    Listed,
+    Run,
+    Stored,
+    StoreUnavailable,
+    Totals,
+    numbered,
+)
 from memseal_server.blobs.sqlite import MAX_INLINE_BYTES, SqliteStore
 from tests.server.building import some_bytes
 
@@ -87,35 +97,49 @@ async def test_one_of_many_racing_puts_wins(store: BlobStore, other_store: BlobS
 async def test_what_one_process_puts_another_sees(store: BlobStore, other_store: BlobStore) -> None:
     for number in range(20):
         content = some_bytes(f"object {number}", 5_000 * number)
-        await store.put_new(f"a/{number:02}", content)
-        assert await other_store.get(f"a/{number:02}") == content
-        assert await other_store.newest(["a/"]) == [f"a/{number:02}"]
+        await store.put_new(numbered("a/", number), content)
+        assert await other_store.get(numbered("a/", number)) == content
+        assert await other_store.last([Run("a/", number)]) == [number]
 
 
-async def test_newest_is_the_greatest_key_of_each_folder(store: BlobStore) -> None:
-    for key in ("a/k/01", "a/k/03", "a/k/02", "a/l/s/09", "a/l/t/10", "b/k/07"):
-        await store.put_new(key, b"")
-    folders = ["a/k/", "a/l/s/", "a/l/t/", "a/l/u/", "b/k/", "a/"]
-    assert await store.newest(folders) == ["a/k/03", "a/l/s/09", "a/l/t/10", None, "b/k/07", "a/l/t/10"]
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 9, 17])
+async def test_last_of_a_run_is_found_from_any_of_its_numbers(store: BlobStore, length: int) -> None:
+    for number in range(7, 7 + length):
+        await store.put_new(numbered("a/k/", number), b"")
+    runs = [Run("a/k/", first) for first in range(7, 7 + length)]
+    assert await store.last(runs) == [6 + length] * length
+    assert await store.last([Run("a/k/", 7 + length), Run("a/k/", 6)]) == [None, None]
 
 
-async def test_newest_of_each_has_one_key_per_folder(store: BlobStore) -> None:
-    for key in ("a/k/01", "a/k/03", "a/k/02", "a/l/s/09", "a/l/s/08", "a/l/t/10", "aa/k/01", "b/k/07"):
-        await store.put_new(key, b"")
-    assert await store.newest_of_each("a/") == ["a/l/t/10", "a/l/s/09", "a/k/03"]
-    assert await store.newest_of_each("a/l/") == ["a/l/t/10", "a/l/s/09"]
-    assert await store.newest_of_each("c/") == []
+async def test_runs_of_several_folders_are_found_at_once(store: BlobStore) -> None:
+    for folder, count in (("a/k/", 3), ("a/l/s/", 1), ("a/l/t/", 20), ("b/k/", 2)):
+        for number in range(count):
+            await store.put_new(numbered(folder, number), b"")
+    folders = ["a/l/t/", "a/k/", "a/l/u/", "b/k/", "a/l/s/", "a/l/", "a/"]
+    assert await store.last([Run(folder, 0) for folder in folders]) == [19, 2, None, 1, 0, None, None]
+    assert await store.last([]) == []
 
 
-async def test_keys_before_one_are_those_of_its_folder(store: BlobStore) -> None:
-    for key in ("a/k/03", "a/k/01", "a/k/02", "a/j/09", "a/l/01", "a/k-/01", "a/k/"):
-        await store.put_new(key, b"")
-    await store.delete(["a/k/"])
-    assert await store.keys_before("a/k/03", 9) == ["a/k/01", "a/k/02"]
-    assert await store.keys_before("a/k/99", 9) == ["a/k/01", "a/k/02", "a/k/03"]
-    assert await store.keys_before("a/k/99", 2) == ["a/k/01", "a/k/02"]
-    assert await store.keys_before("a/k/01", 9) == []
-    assert await store.keys_before("b/k/99", 9) == []
+async def test_listing_has_a_folders_objects_in_the_order_of_their_keys(store: BlobStore) -> None:
+    sizes = {"a/k/01": 1, "a/k/02": MAX_INLINE_BYTES + 1, "a/l/s/01": 0, "a/l/t/01": 3, "aa/k/01": 4, "b/k/01": 5}
+    for key in reversed(sizes):
+        await store.put_new(key, bytes(sizes[key]))
+    everything = [Listed(key, size) for key, size in sizes.items()]
+    assert await store.listed("", "", 100) == everything
+    assert await store.listed("a/", "", 100) == everything[:4]
+    assert await store.listed("a/l/", "", 100) == everything[2:4]
+    assert await store.listed("a/l/", "a/l/s/01", 100) == everything[3:4]
+    assert await store.listed("a/", "a/k/01", 2) == everything[1:3]
+    assert await store.listed("c/", "", 100) == []
+
+
+async def test_listing_page_by_page_has_everything_once(store: BlobStore) -> None:
+    expected = [Listed(numbered("a/", number), 0) for number in range(25)]
+    await asyncio.gather(*(store.put_new(key, b"") for key, _ in expected))
+    found: list[Listed] = []
+    while page := await store.listed("a/", found[-1].key if found else "", 10):
+        found += page
+    assert found == expected
 
 
 async def test_missing_are_those_that_were_not_put_or_are_deleted(store: BlobStore) -> None:
@@ -134,9 +158,8 @@ async def test_object_that_was_deleted_is_not_there(store: BlobStore, other_stor
     for each in (store, other_store):
         assert [await each.get(key) for key in ("a/1", "a/2", "a/3")] == [None, some_bytes("a/2", size), None]
         assert await each.head("a/1") is None
-        assert await each.newest(["a/"]) == ["a/2"]
-        assert await each.newest_of_each("a/") == ["a/2"]
-    assert await store.usage_bytes("a/") == size
+        assert await each.listed("a/", "", 9) == [Listed("a/2", size)]
+    assert (await store.usage("a/")).bytes == size
     assert await store.totals() == Totals(folders=1, objects=1, bytes=size)
 
 
@@ -149,7 +172,7 @@ async def test_key_of_a_deleted_object_is_free(store: BlobStore, size: int) -> N
     other = some_bytes("other", size)
     assert await store.put_new("a/1", other) == Stored()
     assert await store.get("a/1") == other
-    assert await store.usage_bytes("a/") == size
+    assert (await store.usage("a/")).bytes == size
 
 
 async def test_deleted_object_is_not_there_after_the_store_was_closed(opener: Opener, tmp_path: Path) -> None:
@@ -160,7 +183,7 @@ async def test_deleted_object_is_not_there_after_the_store_was_closed(opener: Op
     await store.close()
     again = await opener(tmp_path)
     assert await again.missing([f"a/{size:06}" for size in SIZES]) == [f"a/{size:06}" for size in SIZES]
-    assert await again.usage_bytes("a/") == 0
+    assert (await again.usage("a/")).bytes == 0
     await again.close()
 
 
@@ -181,8 +204,8 @@ async def test_usage_counts_each_object_once(store: BlobStore) -> None:
     await store.put_new("a/k/1", bytes(10))
     await store.put_new("a/l/1", bytes(MAX_INLINE_BYTES + 1))
     await store.put_new("b/k/1", bytes(5))
-    assert await store.usage_bytes("a/") == 10 + MAX_INLINE_BYTES + 1
-    assert await store.usage_bytes("c/") == 0
+    assert (await store.usage("a/")).bytes == 10 + MAX_INLINE_BYTES + 1
+    assert (await store.usage("c/")).bytes == 0
     assert await store.totals() == Totals(folders=2, objects=3, bytes=10 + MAX_INLINE_BYTES + 1 + 5)
 
 

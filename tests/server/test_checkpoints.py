@@ -220,14 +220,15 @@ class TestSmallObjects:
 class TestFullVault:
     @pytest.fixture
     def limits(self, first: Draft) -> Limits:
-        return Limits(max_vault_bytes=len(first.build()) + 2_000)
+        # Checkpoints may go as far beyond the vault's limit again.
+        return Limits(max_vault_bytes=(len(first.build()) + 2_000) // 2)
 
     async def test_object_beyond_the_limit_is_refused_and_the_rest_goes_on(self, caller: Caller, first: Draft) -> None:
         await caller.register(first)
         assert (await caller.put_part(first.vault, "one", part(first.vault, "one"))).status == 201
         refused = await caller.put_part(first.vault, "two", part(first.vault, "two"))
         assert refused.outcome == (507, "limit")
-        assert refused.json["limit"] == len(first.build()) + 2_000
+        assert refused.json["limit"] == (len(first.build()) + 2_000) // 2
         assert (await caller.put_part(first.vault, "one", part(first.vault, "one"))).status == 200
         assert await caller.there(first.vault, "one", "two") == ["one"]
 

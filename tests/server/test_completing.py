@@ -1,23 +1,32 @@
 """A version that came stripped, or by half, is completed by whoever brings the whole (sync-protocol §2 and §4)."""
 
 import asyncio
+import hashlib
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientError, ClientSession
 
 from memseal_server.blobs import AlreadyThere, BlobStore, Stored, StoreUnavailable
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.limits import Limits
+from memseal_server.problems import Problem
 from memseal_server.vaults import Vaults
 from tests.server.building import BODY_SIZE, Draft, private_key, public, record, some_bytes
 from tests.server.calling import Caller
+from tests.server.running import start, start_dying
 
 REFILL = "refill=true"
 ALICE = public(private_key("alice"))
 
 
-def key_of(draft: Draft, part: str) -> str:
-    return f"{draft.vault.hex()}/{part}/{draft.fields['version']:010d}"
+def open_key(draft: Draft) -> str:
+    return f"{draft.vault.hex()}/keyring/{draft.fields['version']:010d}"
+
+
+def sealed_key(draft: Draft) -> str:
+    digest = hashlib.sha256(draft.sealed_part).hexdigest()
+    return f"{draft.vault.hex()}/sealed/{draft.fields['version']:010d}-{digest}"
 
 
 async def put_by_alice(vaults: Vaults, draft: Draft) -> bool:
@@ -25,23 +34,25 @@ async def put_by_alice(vaults: Vaults, draft: Draft) -> bool:
 
 
 class FailingStore(SqliteStore):
-    """It fails before the sealed part of a version."""
+    """It fails before the open part of a version."""
+
+    fails = True
 
     async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
-        if "/sealed/" in key:
+        if self.fails and "/keyring/" in key:
             raise StoreUnavailable("down")
         return await super().put_new(key, content)
 
 
 class SlowStore(SqliteStore):
-    """It says when it comes to a version's sealed part and when that is stored; between the two it waits."""
+    """It says when it comes to a version's open part and when that is stored; between the two it waits."""
 
     reached: asyncio.Event
     go_on: asyncio.Event
     done: asyncio.Event
 
     async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
-        if "/sealed/" not in key:
+        if "/keyring/" not in key:
             return await super().put_new(key, content)
         self.reached.set()
         await self.go_on.wait()
@@ -154,30 +165,62 @@ async def test_whole_version_that_races_its_stripped_form_is_there_in_the_end(
     assert (await caller.get_version(first, 1)).body == first.build()
 
 
-@pytest.mark.parametrize(("key", "query"), [("alice", ""), ("stranger", REFILL)])
-async def test_version_that_a_crash_left_by_half_is_completed(
-    caller: Caller, store: BlobStore, first: Draft, key: str, query: str
+async def test_sealed_part_without_its_open_part_is_no_version(
+    caller: Caller, store: BlobStore, first: Draft, second: Draft
 ) -> None:
-    await store.put_new(key_of(first, "keyring"), first.stripped())
-    assert (await caller.get_version(first, 1)).body == first.stripped()
-    assert (await caller.get_heads(first.vault)).json["keyring"]["digest"] == first.digest().hex()
-    assert (await caller.put_version(first, key, query=query)).status == 201
-    assert (await caller.get_version(first, 1)).body == first.build()
+    await caller.register(first)
+    await store.put_new(sealed_key(second), second.sealed_part)
+    assert (await caller.get_heads(first.vault)).json["keyring"]["version"] == 1
+    assert (await caller.get_version(second, 2)).outcome == (404, "not_found")
+    assert (await caller.put_version(second)).status == 201
+    assert (await caller.get_version(second, 2)).body == second.build()
+
+
+async def test_sealed_part_without_its_open_part_does_not_keep_another_version_out(
+    caller: Caller, store: BlobStore, first: Draft, second: Draft
+) -> None:
+    await caller.register(first)
+    await store.put_new(sealed_key(second), second.sealed_part)
+    other = first.next("alice").add("carol")
+    other.sealed_part = record(2, b"other boxes") + record(3, some_bytes("other secrets", BODY_SIZE))
+    assert (await caller.put_version(other)).status == 201
+    assert (await caller.get_version(other, 2)).body == other.build()
+    assert (await caller.put_version(second)).outcome == (409, "keyring_conflict")
+
+
+async def test_sealed_part_of_a_version_that_lost_its_number_goes(
+    caller: Caller, other_caller: Caller, store: BlobStore, first: Draft
+) -> None:
+    await caller.register(first)
+    drafts = [first.next("alice").add(name) for name in ("bob", "carol", "dave", "eve")]
+    for draft in drafts:
+        draft.sealed_part = record(2, b"boxes") + record(3, some_bytes(str(draft.digest()), BODY_SIZE))
+    answers = await asyncio.gather(
+        *(each.put_version(draft) for each, draft in zip([caller, other_caller] * 2, drafts, strict=True))
+    )
+    assert sorted(answer.status for answer in answers) == [201, 409, 409, 409]
+    [winner] = [draft for draft, answer in zip(drafts, answers, strict=True) if answer.status == 201]
+    sealed = [key for key, _ in await store.listed(f"{first.vault.hex()}/sealed/", "", 9)]
+    assert sealed == [sealed_key(first), sealed_key(winner)]
 
 
 async def test_parts_are_stored_under_keys_of_their_own(caller: Caller, store: BlobStore, first: Draft) -> None:
     await caller.register(first)
-    assert await store.get(key_of(first, "keyring")) == first.stripped()
-    assert await store.get(key_of(first, "sealed")) == first.sealed_part
+    assert await store.get(open_key(first)) == first.stripped()
+    assert await store.get(sealed_key(first)) == first.sealed_part
 
 
-async def test_version_is_not_acknowledged_before_both_parts_are_stored(tmp_path: Path, first: Draft) -> None:
+async def test_version_is_not_there_before_both_parts_are(tmp_path: Path, first: Draft) -> None:
     failing = await FailingStore.open(tmp_path / "store")
     vaults = Vaults(failing, Limits())
-    for _ in range(2):  # the second one finds the open part there
+    for _ in range(2):
         with pytest.raises(StoreUnavailable):
             await put_by_alice(vaults, first)
-    assert await vaults.version_bytes(first.vault, 1, stripped=False) == first.stripped()
+        with pytest.raises(Problem, match="vault_unknown"):
+            await vaults.heads(first.vault)
+    failing.fails = False
+    assert await put_by_alice(vaults, first)
+    assert await vaults.version_bytes(first.vault, 1, stripped=False) == first.build()
     await failing.close()
 
 
@@ -197,11 +240,31 @@ async def test_hang_up_between_the_parts_leaves_the_version_whole(tmp_path: Path
     await slow.close()
 
 
+@pytest.mark.parametrize("where", ["put_open_part", "put_sealed_part"])
+async def test_kill_while_a_version_is_stored_leaves_it_whole_or_not_there(
+    tmp_path: Path, session: ClientSession, first: Draft, second: Draft, where: str
+) -> None:
+    server = await start(tmp_path / "store")
+    await Caller(session, server.origin).register(first)
+    await server.kill()
+    dying = await start_dying(tmp_path / "store", f"memseal_server.objects:Objects.{where}")
+    with pytest.raises((ClientError, ConnectionError)):
+        await Caller(session, dying.origin).put_version(second)
+    assert await dying.process.wait() == 9
+    server = await start(tmp_path / "store")
+    caller = Caller(session, server.origin)
+    heads = (await caller.get_heads(first.vault)).json["keyring"]
+    assert (heads["version"], heads["whole"]) == (1, True)
+    assert (await caller.put_version(second)).status == 201
+    assert (await caller.get_version(second, "latest")).body == second.build()
+    await server.kill()
+
+
 class TestFullVault:
     @pytest.fixture
     def limits(self, first: Draft) -> Limits:
-        # Versions may go 64 MiB beyond the vault's limit.
-        return Limits(max_vault_bytes=len(first.stripped()) - 64 * 1024 * 1024)
+        # Versions may go 64 MiB beyond twice the vault's limit.
+        return Limits(max_vault_bytes=(len(first.stripped()) + 1 - 64 * 1024 * 1024) // 2)
 
     async def test_sealed_part_needs_room_like_the_rest(self, caller: Caller, first: Draft) -> None:
         assert (await caller.put_version(first.stripped(), query=REFILL)).status == 201

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError, ClientSession
 
-from memseal_server.blobs import AlreadyThere, Info, Stored, StoreUnavailable
+from memseal_server.blobs import AlreadyThere, Info, Run, Stored, StoreUnavailable, numbered
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.checkpoints import Kind
 from memseal_server.limits import Limits
@@ -66,7 +66,7 @@ async def test_racing_puts_of_the_same_floor_all_succeed(
     await caller.push(log, [0, 2, 4, 6])
     await caller.put_checkpoint(first.vault, "one", "a")
     answers = await asyncio.gather(*(each.put_version(floor) for each in [caller, other_caller] * 4))
-    # One stores the open part; another may be quicker with the sealed one, which completes the version.
+    # One stores the open part; another may have been quicker with the sealed one, which completes the version.
     outcomes = sorted(answer.outcome for answer in answers)
     assert outcomes in ([(200, "")] * 7 + [(201, "")], [(200, "")] * 6 + [(201, "")] * 2)
 
@@ -78,7 +78,7 @@ class InterruptedStore(SqliteStore):
     """Between one of its methods and what follows, something else happens once."""
 
     before_put: str | None = None
-    after_listing = False
+    after_looking: str | None = None
     before_head = False
     before_delete = False
     happens: Callable[[], Awaitable[object]]
@@ -89,14 +89,11 @@ class InterruptedStore(SqliteStore):
             await self.happens()
         return await super().put_new(key, content)
 
-    async def newest(self, folders: Sequence[str]) -> list[str | None]:
-        found = await super().newest(folders)
-        await self._listed(len(folders) == 2)
-        return found
-
-    async def newest_of_each(self, folder: str) -> list[str]:
-        found = await super().newest_of_each(folder)
-        await self._listed(True)
+    async def last(self, runs: Sequence[Run]) -> list[int | None]:
+        found = await super().last(runs)
+        if self.after_looking is not None and runs[0].folder.endswith(self.after_looking):
+            self.after_looking = None
+            await self.happens()
         return found
 
     async def head(self, key: str) -> Info | None:
@@ -110,11 +107,6 @@ class InterruptedStore(SqliteStore):
             self.before_delete = False
             await self.happens()
         await super().delete(keys)
-
-    async def _listed(self, whole: bool) -> None:
-        if self.after_listing and whole:
-            self.after_listing = False
-            await self.happens()
 
 
 async def put(vaults: Vaults, *drafts: Draft) -> list[bool]:
@@ -175,7 +167,7 @@ async def test_segment_whose_number_a_sweep_freed_is_below_the_floor(
     with pytest.raises(Problem, match="below_floor"):
         await push(vaults, other, 1)
     folder = f"{first.vault.hex()}/logs/{other.stream.hex()}/"
-    assert await store.newest([folder]) == [None]
+    assert await store.listed(folder, "", 9) == []
     await store.close()
 
 
@@ -196,7 +188,7 @@ async def test_heads_that_a_sweep_overtakes_are_read_again(
     store: InterruptedStore, vaults: Vaults, first: Draft, log: Log, floor: Draft
 ) -> None:
     fresh = Vaults(store, Limits())
-    store.after_listing = True
+    store.after_looking = f"{log.stream.hex()}/"
     store.happens = lambda: put(Vaults(store, Limits()), floor)
     heads = await fresh.heads(first.vault)
     assert heads.version.number == 2
@@ -211,7 +203,7 @@ async def test_heads_never_show_a_swept_checkpoint_as_lost(
     await put(vaults, floor)
     await put_checkpoint(vaults, first.vault, "two")
     two = floor.next("alice").floor("two", [], [log.row(4, 2)])
-    store.after_listing = True
+    store.after_looking = f"{log.stream.hex()}/"
     store.happens = lambda: put(Vaults(store, Limits()), two)
     heads = await vaults.heads(first.vault)
     assert (heads.version.number, heads.floor_whole) == (3, True)
@@ -222,7 +214,7 @@ async def test_reader_that_a_sweep_overtakes_is_told_of_the_floor(
     store: InterruptedStore, vaults: Vaults, first: Draft, log: Log, floor: Draft
 ) -> None:
     assert await vaults.streams.read(first.vault, log.stream, 0, 10**6) == (log.content(4), len(log.content(4)))
-    store.after_listing = True
+    store.after_looking = f"{log.stream.hex()}/"
     store.happens = lambda: put(Vaults(store, Limits()), floor)
     with pytest.raises(Problem, match="below_floor"):
         await vaults.streams.read(first.vault, log.stream, 0, 10**6)
@@ -269,9 +261,9 @@ async def test_sweep_that_fails_is_not_acknowledged_and_goes_on_with_the_same_pu
         await put(vaults, floor)
     assert (await vaults.heads(first.vault)).version.number == 2
     folder = f"{first.vault.hex()}/logs/{log.stream.hex()}/"
-    assert await store.newest([folder]) == [folder + "0000000001"]
+    assert await store.last([Run(folder, 0)]) == [1]
     assert await put(vaults, floor) == [False]
-    assert await store.newest([folder]) == [None]
+    assert await store.listed(folder, "", 9) == []
     await store.close()
 
 
@@ -335,6 +327,6 @@ async def test_what_a_crash_left_below_a_floor_is_taken_along(
     await server.kill()
     store = await SqliteStore.open(tmp_path / "store")
     folder = f"{first.vault.hex()}/logs/{log.stream.hex()}/"
-    assert await store.keys_before(folder + "9" * 10, 9) == [folder + "0000000004"]
+    assert [key for key, _ in await store.listed(folder, "", 9)] == [numbered(folder, 4)]
     assert len([path for path in (tmp_path / "store" / "large").iterdir() if path.suffix != ".lock"]) == 1
     await store.close()

@@ -140,10 +140,54 @@ def test_floor_without_a_field_is_refused(name: str) -> None:
     assert refusal(previous, candidate) == "keyring_malformed"
 
 
-def test_greatest_numbers_are_accepted() -> None:
+# K8: logs that can be.
+
+MOST_BYTES = 12 + (1 << 26)
+
+
+def with_row(previous: Draft, changes: dict[int, Any]) -> Draft:
+    row = [changes.get(place, value) for place, value in enumerate(a_log().row(3, 2, counter=7))]
+    return previous.next("alice").floor("one", ["a"], [row])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({4: 64 + 3 * MOST_BYTES}, id="the largest records"),
+        pytest.param({3: 3}, id="as many segments as records"),
+        pytest.param({7: 1 << 32}, id="the highest counter"),
+        pytest.param({7: 0}, id="counter 0"),
+    ],
+)
+def test_row_of_a_log_that_can_be_is_accepted(changes: dict[int, Any]) -> None:
     previous = two_devices()
-    row = [object_id("stream"), (1 << 32) - 1, bytes(12), (1 << 32) - 1, (1 << 53) - 1, (1 << 32) - 1, bytes(32)]
-    accept_after(previous, previous.next("alice").floor("one", [], [[*row, (1 << 53) - 1]]))
+    accept_after(previous, with_row(previous, changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({0: object_id("stream")}, id="a stream of nobody"),
+        pytest.param({2: bytes(12)}, id="a nonce of another stream"),
+        pytest.param({1: 2}, id="an epoch to come"),
+        pytest.param({3: 4}, id="more segments than records"),
+        pytest.param({3: 0, 4: 64, 5: 0}, id="no record"),
+        pytest.param({4: 63 + 3 * 1108}, id="smaller than records are"),
+        pytest.param({4: 65 + 3 * MOST_BYTES}, id="larger than records are"),
+        pytest.param({7: (1 << 32) + 1}, id="a counter beyond its epoch's"),
+        pytest.param({3: 1, 4: (1 << 53) - 1, 5: (1 << 32) - 1, 7: (1 << 53) - 1}, id="the greatest numbers"),
+    ],
+)
+def test_row_of_a_log_that_cannot_be_is_refused(changes: dict[int, Any]) -> None:
+    previous = two_devices()
+    assert refusal(previous, with_row(previous, changes)) == "keyring_floor"
+
+
+def test_row_of_a_device_that_joins_later_is_refused() -> None:
+    previous, log = two_devices(), a_log()
+    stranger = Log(log.vault, private_key("carol"), 1, first_version().digest(), b"salt").append(6)
+    candidate = previous.next("alice").floor("one", ["a"], [stranger.row(3, 2, counter=7)])
+    assert refusal(previous, candidate) == "keyring_floor"
 
 
 # K8: change.

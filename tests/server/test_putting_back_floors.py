@@ -20,7 +20,7 @@ def log(first: Draft) -> Log:
 async def keys_of(store: BlobStore, log: Log) -> list[int]:
     """The numbers of a log's stored segments."""
     folder = f"{log.vault.hex()}/logs/{log.stream.hex()}/"
-    return [int(key.removeprefix(folder)) for key in await store.keys_before(folder + "9" * 10, 100)]
+    return [int(key.removeprefix(folder)) for key, _ in await store.listed(folder, "", 100)]
 
 
 async def put_back(caller: Caller, *drafts: Draft) -> list[tuple[int, str]]:

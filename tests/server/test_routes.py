@@ -131,7 +131,7 @@ async def test_vault_is_registered_by_the_key_it_is_named_for(caller: Caller, fi
 class TestClosedRegistration:
     @pytest.fixture
     def limits(self) -> Limits:
-        return Limits(registration_open=False)
+        return Limits(registration="closed")
 
     async def test_new_vault_is_refused(self, caller: Caller, first: Draft) -> None:
         for query in ("", "refill=true"):

@@ -170,9 +170,10 @@ async def test_put_that_cannot_be_written_is_an_error_and_not_stored(tmp_path: P
     await store.close()
 
 
-async def test_store_of_a_newer_server_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", [1, 3])
+async def test_store_of_another_version_of_the_server_is_left_alone(tmp_path: Path, layout: int) -> None:
     with sqlite3.connect(tmp_path / "objects.db") as other:
-        other.execute("PRAGMA user_version = 2")
+        other.execute(f"PRAGMA user_version = {layout}")
     other.close()
     with pytest.raises(StoreUnavailable):
         await SqliteStore.open(tmp_path)

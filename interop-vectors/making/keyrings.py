@@ -76,7 +76,12 @@ def stream_row(name: str, records: int = 3) -> list[Any]:
 def floor_row(name: str, records: int, segment: int = 0) -> list[Any]:
     """A row of a floor's `logs`."""
     nonce, chain = seed(f"nonce {name}", 12), seed(f"chain {name} {records}")
-    return [seed(f"stream {name}", 16), 1, nonce, segment, 64 + 1108 * records, records, chain, records]
+    return [stream_of(ANN, nonce), 1, nonce, segment, 64 + 1108 * records, records, chain, records]
+
+
+def stream_of(device: Device, nonce: bytes) -> bytes:
+    """The id of the stream that a device begins with this nonce."""
+    return sha256(b"memseal/v1/stream" + VAULT + device.public_sign + nonce).digest()[:16]
 
 
 def floor(number: int, *rows: list[Any]) -> Map:

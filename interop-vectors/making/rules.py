@@ -30,6 +30,7 @@ from making.keyrings import (
     next_public,
     recovery,
     sets,
+    stream_of,
     stream_row,
 )
 from making.people import ANN, BEN, EVE, VAULT, Device, public_sign, seed, sign
@@ -338,8 +339,57 @@ def _add_8(rules: Rules) -> None:
         row = floor_row("a", 9, 2)
         row[place] = value
         onto(f"onward-{name}", f"a greater length with another {name}", floor(2, row, B2))
+    _add_8_possible(rules, lowered)
     newer = floor(1, A4, B2) | {"newer": 1}
     onto("unknown-alone", "the floor gets a field, and is else the same", newer)
+
+
+def _add_8_possible(rules: Rules, lowered: Version) -> None:
+    """Rows of logs that there cannot be."""
+
+    def floored(before: Version, row: list[Any]) -> Version:
+        return follow(before, sets("floor", to=floor(1, row)))
+
+    def changed_row(changes: Map, base: list[Any] = A4) -> list[Any]:
+        return [changes.get(place, value) for place, value in enumerate(base)]
+
+    nonce, most = A4[2], 67_108_876
+    accepted: dict[str, tuple[str, Map]] = {
+        "largest": ("four records as large as they can be", {4: 64 + 4 * most}),
+        "segments": ("as many segments as records", {3: 4}),
+        "counter-most": ("the highest counter of epoch 1", {7: 1 << 32}),
+        "counter-zero": ("a log whose counter is 0", {7: 0}),
+    }
+    for name, (title, changes) in accepted.items():
+        rules.accepts(8, f"row-{name}", title, ONE, floored(ONE, changed_row(changes)))
+    refused: dict[str, tuple[str, Map]] = {
+        "stranger": ("a row for a stream of a key that no entry has", {0: stream_of(EVE, nonce)}),
+        "stream": ("a row for a stream of nobody", {0: seed("stream", 16)}),
+        "nonce": ("a row whose stream is of another nonce", {2: seed("another nonce", 12)}),
+        "epoch": ("a row of an epoch to come", {1: 2}),
+        "counter": ("a counter above the highest of its epoch", {7: (1 << 32) + 1}),
+        "empty": ("a row without records", {3: 0, 4: 64, 5: 0}),
+        "short": ("a length that four records do not fit in", {4: 63 + 4 * 1108}),
+        "long": ("a length that four records do not fill", {4: 65 + 4 * most}),
+        "segments-more": ("more segments than records", {3: 5}),
+    }
+    for name, (title, changes) in refused.items():
+        rules.refuses(8, f"row-{name}", title, ONE, floored(ONE, changed_row(changes)))
+    onward = floor(2, changed_row({7: (1 << 32) + 1}, floor_row("a", 9, 2)), B2)
+    title = "a row that goes on to a counter above the highest of its epoch"
+    rules.refuses(8, "onward-counter", title, ONE, lowered, follow(lowered, sets("floor", to=onward)))
+    later = follow(ONE, new_epoch)
+    second = changed_row({1: 2, 7: 1 << 33})
+    rules.accepts(8, "row-epoch-2", "a log of epoch 2 with its highest counter", ONE, later, floored(later, second))
+    third = changed_row({1: 3})
+    rules.refuses(8, "row-epoch-3", "a log of epoch 3 in epoch 2", ONE, later, floored(later, third))
+    theirs = changed_row({0: stream_of(BEN, nonce)})
+    title = "a row for a stream of a device that joined"
+    rules.accepts(8, "row-joined", title, ONE, TWO, floored(TWO, theirs))
+    title = "a row for a stream of a device that joins only later"
+    rules.refuses(8, "row-joins-later", title, ONE, floored(ONE, theirs))
+    revoked = follow(TWO, ends(BEN), new_epoch)
+    rules.accepts(8, "row-ended", "a row for a stream of a device that ended", ONE, TWO, revoked, floored(revoked, theirs))
 
 
 def _add_9(rules: Rules) -> None:

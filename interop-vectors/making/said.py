@@ -9,7 +9,7 @@ from making.people import seed
 
 META = "vault-format §9"
 AT = 1_750_000_000_000_000
-U53 = 1 << 53
+U32, U53 = 1 << 32, 1 << 53
 
 
 def add(book: Book) -> None:
@@ -32,28 +32,39 @@ def head(name: str, counter: int, index: int = 0) -> list[Any]:
 
 
 def _add_metas(group: Group) -> None:
-    def reads(name: str, title: str, meta: dict[str, Any], counter: int) -> None:
+    def reads(name: str, title: str, meta: dict[str, Any], counter: int, epoch: int = 1) -> None:
         heads = [[{"bytes": row[0].hex()}, row[1], {"bytes": row[2].hex()}, row[3]] for row in meta.get("heads", [])]
         gives: dict[str, Any] = {"counter": counter, "heads": heads, "operations": len(meta.get("operations", []))}
-        group.ok(f"meta-{name}", META, title, "decode_meta", {"content": pack(meta)}, **gives)
+        group.ok(f"meta-{name}", META, title, "decode_meta", {"content": pack(meta), "epoch": epoch}, **gives)
 
-    def refused(name: str, title: str, meta: dict[str, Any], code: str) -> None:
-        group.refused(f"meta-{name}", META, title, "decode_meta", {"content": pack(meta)}, code)
+    def refused(name: str, title: str, meta: dict[str, Any], code: str, epoch: int = 1) -> None:
+        given = {"content": pack(meta), "epoch": epoch}
+        group.refused(f"meta-{name}", META, title, "decode_meta", given, code)
 
     reads("first", "the first record of a first log", {"previous": 0, "heads": [], "operations": []}, 1)
     reads("empty", "an empty map", {}, 1)
     reads("previous", "the counter is one more than the record's before", {"previous": 41, "heads": [head("a", 7)]}, 42)
     both = {"previous": 3, "heads": [head("a", 9, 2), head("b", 12, 5)], "operations": [{}]}
     reads("heads", "the counter is one more than the greatest of the heads", both, 13)
-    reads("most", "a counter of 2^53", {"previous": U53 - 1}, U53)
-    refused("limit", "a counter of 2^53 + 1", {"previous": U53}, "counter_limit")
+    for epoch, most, title in (
+        (1, U32, "2^32"),
+        (3, 3 * U32, "3 · 2^32"),
+        ((1 << 21) - 1, U53 - U32, "2^53 − 2^32"),
+        (1 << 21, U53 - 1, "2^53 − 1"),
+        (U32 - 1, U53 - 1, "2^53 − 1"),
+    ):
+        name = f"epoch-{epoch}"
+        reads(f"most-{name}", f"a counter of {title} in epoch {epoch}", {"previous": most - 1}, most, epoch)
+        refused(f"limit-{name}", f"one more than {title} in epoch {epoch}", {"previous": most}, "counter_limit", epoch)
     refused(
         "limit-head",
-        "a head whose counter leads beyond 2^53",
-        {"previous": 0, "heads": [head("a", U53)]},
+        "a head whose counter leads beyond 2^32 in epoch 1",
+        {"previous": 0, "heads": [head("a", U32)]},
         "counter_limit",
     )
-    refused("limit-64", "a previous of 2^64 − 1", {"previous": (1 << 64) - 1}, "counter_limit")
+    for epoch in (1, U32 - 1):
+        title = f"a previous of 2^64 − 1 in epoch {epoch}"
+        refused(f"limit-64-epoch-{epoch}", title, {"previous": (1 << 64) - 1}, "counter_limit", epoch)
     for name, title, meta in (
         ("previous-text", "previous is a text", {"previous": "1"}),
         ("previous-negative", "previous is −1", {"previous": -1}),

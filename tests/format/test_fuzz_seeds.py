@@ -31,9 +31,9 @@ def test_column_whose_type_is_no_text_still_has_to_fit(kind: object) -> None:
     assert refused.value.code == "column_length"
 
 
-@pytest.mark.parametrize("nonce", [-1, 1 << 40, None, "a", [1]])
-def test_marks_with_a_cache_that_is_no_byte_string_are_refused(nonce: object) -> None:
+@pytest.mark.parametrize("cache", [-1, None, [b"n" * 12], [1 << 40, bytes(32)], [b"n" * 12, 32], [b"n" * 12, b"s"]])
+def test_marks_with_a_cache_that_is_no_byte_strings_are_refused(cache: object) -> None:
     """Python's `bytes` makes that many zeros of an integer."""
     with pytest.raises(FormatError) as refused:
-        decode_marks({**Marks().to_value(), "caches": [nonce]})
+        decode_marks({**Marks().to_value(), "cache_secrets": [cache]})
     assert refused.value.code == "record_content"

@@ -21,7 +21,7 @@ from memseal.sync.messages import (
     Stored,
 )
 from memseal.sync.session import Seen, SyncSession
-from memseal.transport.http import _read_heads
+from memseal.transport.answers import read_heads
 from memseal.vault.opening import open_folder
 from memseal.vault.replica import VaultReplica
 from memseal.vault.status import all_findings
@@ -71,7 +71,7 @@ class Remote:
                 return self._store(f"{shelf}/{object_id.hex()}")
 
     def _show(self, heads: Gives | None) -> Answer:
-        return Absent() if heads is None else _read_heads(json.dumps(heads).encode())
+        return Absent() if heads is None else read_heads(json.dumps(heads).encode())
 
     def _give(self, path: str) -> Content | Refused:
         content = self._objects.get(path)

@@ -30,6 +30,7 @@ from tests.format.refusing import outcome
 
 ID, TARGET = bytes(range(16)), bytes(range(16, 32))
 COUNTERS, U32 = 1 << 53, 1 << 32
+LATE = 1 << 21
 
 ids = st.binary(min_size=16, max_size=16)
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -259,40 +260,43 @@ def test_stamp_gives_its_place_back(counter: int, position: int) -> None:
 
 # ── meta ────────────────────────────────────────────────────────────────────────────────────────────
 
-heads = st.builds(Head, ids, st.integers(0, U32 - 1), st.binary(min_size=32, max_size=32), st.integers(0, COUNTERS - 1))
+heads = st.builds(Head, ids, st.integers(0, U32 - 1), st.binary(min_size=32, max_size=32), st.integers(0, COUNTERS - 2))
 
 
-def meta_code(value: dict[str, Any]) -> str:
+def meta_code(value: dict[str, Any], epoch: int = LATE) -> str:
     with pytest.raises(FormatError) as refused:
-        decode_meta(value)
+        decode_meta(value, epoch)
     return refused.value.code
 
 
-@given(previous=st.integers(0, COUNTERS - 1), named=st.lists(heads, max_size=3))
+@given(previous=st.integers(0, COUNTERS - 2), named=st.lists(heads, max_size=3))
 def test_meta_that_is_encoded_decodes(previous: int, named: list[Head]) -> None:
-    stored = decode_value(encode_value(encode_meta(previous, tuple(named), [remember()])))
-    meta = decode_meta(stored)
+    stored = decode_value(encode_value(encode_meta(previous, tuple(named), [remember()], LATE)))
+    meta = decode_meta(stored, LATE)
     assert meta == Meta(previous, tuple(named), (remember(),))
     assert meta.counter == 1 + max([previous, *(head.counter for head in named)])
 
 
 def test_empty_meta_is_a_record_without_operations() -> None:
-    assert decode_meta({}) == Meta(0, (), ())
-    assert decode_meta({}).counter == 1
+    assert decode_meta({}, 1) == Meta(0, (), ())
+    assert decode_meta({}, 1).counter == 1
 
 
-def test_counters_end_at_2_to_the_53() -> None:
-    assert decode_meta({"previous": COUNTERS - 1}).counter == COUNTERS
-    assert meta_code({"previous": COUNTERS}) == "counter_limit"
-    assert meta_code({"previous": (1 << 64) - 1}) == "counter_limit"
-    assert meta_code({"heads": [[TARGET, 0, bytes(32), COUNTERS]]}) == "counter_limit"
+@pytest.mark.parametrize(
+    ("epoch", "most"), [(1, U32), (2, 2 * U32), ((1 << 21) - 1, COUNTERS - U32), (LATE, COUNTERS - 1), (U32 - 1, COUNTERS - 1)]
+)
+def test_counters_end_at_the_highest_of_their_epoch(epoch: int, most: int) -> None:
+    assert decode_meta({"previous": most - 1}, epoch).counter == most
+    assert meta_code({"previous": most}, epoch) == "counter_limit"
+    assert meta_code({"previous": (1 << 64) - 1}, epoch) == "counter_limit"
+    assert meta_code({"heads": [[TARGET, 0, bytes(32), most]]}, epoch) == "counter_limit"
 
 
 def test_record_that_no_reader_would_count_is_not_written() -> None:
-    assert encode_meta(COUNTERS - 1, (), [])["previous"] == COUNTERS - 1
-    for previous, named in [(COUNTERS, ()), (0, (Head(TARGET, 0, bytes(32), COUNTERS),))]:
+    assert encode_meta(U32 - 1, (), [], 1)["previous"] == U32 - 1
+    for previous, named in [(U32, ()), (0, (Head(TARGET, 0, bytes(32), U32),))]:
         with pytest.raises(FormatError) as refused:
-            encode_meta(previous, named, [])
+            encode_meta(previous, named, [], 1)
         assert refused.value.code == "counter_limit"
 
 

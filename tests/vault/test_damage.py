@@ -87,7 +87,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
             told += [[vault.remember("alone after", source="test")]]
             (second,) = (log for log in logbook.logs.values() if log is not first)
             streams = {log.name: log.stream for log in (first, second)}
-            device, keychain = vault._opened.device, vault._opened.keychain
+            keychain = vault._opened.keychain
+        device = vault._opened.device  # with the mark of the cache that closing has made
     carriers = [(first.name, 0), (first.name, 1), *((second.name, n) for n in range(5))]
     assert (first.end.records, second.end.records) == (2, 5)
     return Sample(

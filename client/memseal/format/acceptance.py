@@ -20,7 +20,7 @@ def accept(previous: KeyringVersion | None, candidate: KeyringVersion) -> None:
         _check_devices(old, new)
         _check_kits(old, new)
         _check_epoch_needed(old, new)
-    _check_floor(None if previous is None else previous.public, new)
+    _check_floor(None if previous is None else previous.public, candidate)
     if candidate.boxes is not None:
         digest = primitives.sha256(candidate.sealed_part())
         _require(
@@ -108,13 +108,17 @@ def _check_epoch_needed(old: PublicSection, new: PublicSection) -> None:
     _require(not changed or new.epoch == old.epoch + 1, "keyring_epoch_needed", "it changes keys but not the epoch")
 
 
-def _check_floor(old: PublicSection | None, new: PublicSection) -> None:
+def _check_floor(old: PublicSection | None, candidate: KeyringVersion) -> None:
+    new = candidate.public
     if new.floor == (None if old is None else old.floor):
         return
     only = old is not None and replace(new, version=old.version, previous=old.previous, floor=old.floor) == old
     _require(only, "keyring_floor", "it changes the floor and something else")
     follows = old is not None and new.floor is not None and new.floor.may_follow(old.floor)
     _require(follows, "keyring_floor", "its floor is below the one before")
+    signers = [entry.sign for entry in new.devices]
+    possible = new.floor is not None and new.floor.is_possible(candidate.vault_id, new.epoch, signers)
+    _require(possible, "keyring_floor", "its floor lists a log that cannot be")
 
 
 def _check_signatures(old: PublicSection | None, candidate: KeyringVersion) -> None:

@@ -1,6 +1,7 @@
 """Which key is derived from which (vault-format §6)."""
 
 from memseal.format.keys import (
+    CacheSecret,
     KitSecret,
     LocalKey,
     RecordKey,
@@ -41,9 +42,15 @@ def marks_key(local_key: LocalKey, vault_id: bytes, device_id: bytes) -> RecordK
     return RecordKey(derive(local_key.reveal(), b"", "memseal/v1/marks", vault_id, device_id))
 
 
-def cache_key(local_key: LocalKey, vault_id: bytes, device_id: bytes, nonce: bytes) -> RecordKey:
+def cache_key(local_key: LocalKey, secret: CacheSecret, vault_id: bytes, device_id: bytes, nonce: bytes) -> RecordKey:
     """Return what seals one cache file."""
-    return RecordKey(derive(local_key.reveal(), b"", "memseal/v1/cache", vault_id, device_id, nonce))
+    ikm = local_key.reveal() + secret.reveal()
+    return RecordKey(derive(ikm, b"", "memseal/v1/cache", vault_id, device_id, nonce))
+
+
+def carried_key(local_key: LocalKey, salt: bytes, vault_id: bytes) -> StretchedPassphrase:
+    """Return what stands for the passphrase of a bundle that never leaves the device."""
+    return StretchedPassphrase(derive(local_key.reveal(), salt, "memseal/v1/carried", vault_id))
 
 
 def kit_slot_key(

@@ -1,17 +1,21 @@
 """The floor of a keyring version: which checkpoint holds what each log says, and up to where (vault-format §7)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from memseal.format.counters import most_counter
 from memseal.format.fields import U53, Fields
 from memseal.format.log import End
-from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
+from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE, stream_id_of
+from memseal.format.records import BODY_LIMIT, HEADER_SIZE, SMALLEST_RECORD
 
 _FIELDS = frozenset("checkpoint digest parts logs".split())
 _ROW = ("stream", "epoch", "nonce", "segment", "length", "records", "chain", "counter")
 _DIGEST_SIZE = 32
 _NONCE_SIZE = 12
+# Rows times entries: whose log a row is takes a hash for each pair, and no version may take minutes to judge.
+_OWNERS_LIMIT = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,24 @@ class Floor:
         return self.checkpoint != before.checkpoint and all(
             stream_id in self.rows and _not_below(row, self.rows[stream_id]) for stream_id, row in before.rows.items()
         )
+
+
+    def is_possible(self, vault_id: bytes, epoch: int, signers: Iterable[bytes]) -> bool:
+        """Return whether there can be such logs in a vault with this epoch and these entries' keys (rule K8)."""
+        keys = tuple(signers)
+        return len(self.rows) * len(keys) <= _OWNERS_LIMIT and all(
+            row.epoch <= epoch
+            and _is_possible(row)
+            and any(stream_id_of(vault_id, key, row.nonce) == stream_id for key in keys)
+            for stream_id, row in self.rows.items()
+        )
+
+
+def _is_possible(row: Row) -> bool:
+    records, sealed = row.end.records, row.end.length - PREAMBLE_SIZE
+    least, most = records * SMALLEST_RECORD, records * (HEADER_SIZE + BODY_LIMIT)
+    # Each segment has a record at least.
+    return max(1, row.segment) <= records and least <= sealed <= most and row.counter <= most_counter(row.epoch)
 
 
 def _not_below(before: Row, after: Row) -> bool:

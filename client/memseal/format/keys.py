@@ -65,6 +65,10 @@ class LocalKey(Key):
     """A device's own key for its cache, traces and marks."""
 
 
+class CacheSecret(Key):
+    """Random bytes for one cache: when they are forgotten, neither it nor a copy of it opens any more."""
+
+
 class KitSecret(Key):
     """The 128 random bits printed in the emergency kit."""
 
@@ -73,6 +77,22 @@ class KitSecret(Key):
 
 class RecoverySecret(Key):
     """The 256 random bits of a recovery code; no device keeps them."""
+
+
+class TypedSecret(Key):
+    """The nine digits, in ASCII, of a pairing code that is typed."""
+
+    SIZE = 9
+
+
+class ScannedSecret(Key):
+    """The 128 random bits of a pairing code that a camera reads."""
+
+    SIZE = 16
+
+
+class PakeKey(Key):
+    """What two devices that know one pairing code agreed on."""
 
 
 class StretchedPassphrase(Key):

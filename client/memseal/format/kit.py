@@ -81,8 +81,13 @@ def parse_recovery_code(text: str) -> RecoveryCode:
 def _text(form: _Form, vault_id: bytes, secret: bytes, generation: int, server: str) -> str:
     numbers = generation.to_bytes(_GENERATION, "big")
     content = b"".join((bytes((form.first,)), vault_id, secret, numbers, server.encode()))
-    letters = base64.b32encode(content + _check(form, content)).decode("ascii").rstrip("=").translate(_ENCODE)
-    return "-".join((form.prefix, *(letters[start : start + 4] for start in range(0, len(letters), 4))))
+    return in_groups(form.prefix, content + _check(form, content))
+
+
+def in_groups(prefix: str, content: bytes) -> str:
+    """Return bytes as letters in groups of four, after a prefix."""
+    letters = base64.b32encode(content).decode("ascii").rstrip("=").translate(_ENCODE)
+    return "-".join((prefix, *(letters[start : start + 4] for start in range(0, len(letters), 4))))
 
 
 def _check(form: _Form, content: bytes) -> bytes:
@@ -110,11 +115,7 @@ def _parts(form: _Form, text: str) -> tuple[bytes, bytes, int, str]:
 
 def _body(form: _Form, text: str) -> str:
     """Return the letters after the prefix, in capitals."""
-    letters = "".join(text.replace("-", "").split())
-    # Before the case is changed: that would make ASCII letters of some that are not.
-    letters = letters.upper() if letters.isascii() else ""
-    # The prefix has a digit that people mistype too.
-    letters = _MISTYPED.sub("MSEAL1", letters, count=1)
+    letters = letters_of(text)
     # A kit's first letter is 0, unless it is of a newer format.
     if form is _KIT and letters.startswith(_RECOVERY.prefix + "0"):
         raise KitMalformed("this is a recovery code, not an emergency kit: `memseal recover` takes it")
@@ -124,13 +125,28 @@ def _body(form: _Form, text: str) -> str:
     return body
 
 
+def letters_of(text: str) -> str:
+    """Return what a person typed or pasted without what separates groups, in capitals; empty where it is not ASCII."""
+    letters = "".join(text.replace("-", "").split())
+    # Before the case is changed: that would make ASCII letters of some that are not.
+    letters = letters.upper() if letters.isascii() else ""
+    # The prefix has a digit that people mistype too.
+    return _MISTYPED.sub("MSEAL1", letters, count=1)
+
+
 def _decoded(form: _Form, body: str) -> bytes:
-    letters = body.translate(_DECODE)
+    content = bytes_of(body)
+    if content is None:
+        raise KitMalformed(f"the {form.name} has a wrong letter or length: compare it with the sheet")
+    return content
+
+
+def bytes_of(letters: str) -> bytes | None:
+    """Return the bytes that letters after a prefix stand for, or None where they stand for none."""
+    letters = letters.translate(_DECODE)
     try:
         content = base64.b32decode(letters + "=" * (-len(letters) % 8))
     except ValueError:
-        content = b""
+        return None
     # Encoded again, so that the bits after the last byte are zeros: otherwise one kit would have many writings.
-    if base64.b32encode(content).decode("ascii").rstrip("=") != letters:
-        raise KitMalformed(f"the {form.name} has a wrong letter or length: compare it with the sheet")
-    return content
+    return content if base64.b32encode(content).decode("ascii").rstrip("=") == letters else None

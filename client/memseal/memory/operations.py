@@ -6,7 +6,8 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from memseal.errors import FormatError
-from memseal.format.fields import U32, U53, Fields
+from memseal.format.counters import most_counter
+from memseal.format.fields import U32, Fields
 from memseal.format.media import decode_media
 from memseal.memory.memory import ID_SIZE, Draft
 
@@ -331,8 +332,8 @@ class Meta(NamedTuple):
         return highest + 1
 
 
-def decode_meta(value: Mapping[str, Any]) -> Meta:
-    """Return a record's meta; raises `FormatError`."""
+def decode_meta(value: Mapping[str, Any], epoch: int) -> Meta:
+    """Return the meta of a record of this epoch; raises `FormatError`."""
     previous, heads, operations = value.get("previous"), value.get("heads"), value.get("operations")
     if previous is None:
         previous = 0
@@ -346,17 +347,13 @@ def decode_meta(value: Mapping[str, Any]) -> Meta:
     if heads is not None and (type(heads) is not list or heads):
         read = tuple(_decode_head(row) for row in Fields(value, "operation_invalid", "meta").tuples("heads", 4))
     meta = Meta(previous, read, tuple(operations))
-    _check_counter(meta)
+    if meta.counter > most_counter(epoch):
+        raise FormatError("counter_limit", "a record's counter is beyond the highest of its epoch")
     return meta
 
 
 def _refuse_meta(name: str) -> NoReturn:
     raise FormatError("operation_invalid", f"meta.{name} is missing or not what it must be")
-
-
-def _check_counter(meta: Meta) -> None:
-    if meta.counter > U53:
-        raise FormatError("counter_limit", "a record's counter is beyond 2^53")
 
 
 def _decode_head(row: list[Any]) -> Head:
@@ -370,8 +367,11 @@ def _decode_head(row: list[Any]) -> Head:
     )
 
 
-def encode_meta(previous: int, heads: tuple[Head, ...], operations: list[dict[str, Any]]) -> dict[str, Any]:
+def encode_meta(
+    previous: int, heads: tuple[Head, ...], operations: list[dict[str, Any]], epoch: int
+) -> dict[str, Any]:
     """Return a record's meta as it is stored; `FormatError` `counter_limit` where no reader would count it."""
-    _check_counter(Meta(previous, heads, ()))
+    if Meta(previous, heads, ()).counter > most_counter(epoch):
+        raise FormatError("counter_limit", "the counters of this epoch are used up: sync with the server to begin one")
     rows = [[head.stream_id, head.index, head.chain, head.counter] for head in heads]
     return {"previous": previous, "heads": rows, "operations": operations}

@@ -12,7 +12,7 @@ from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamb
 from memseal.format.primitives import sha256
 from memseal.index.image import SealedImage, damage, seal_image
 from memseal.store.folder import CACHE, VaultFolder
-from memseal.vault.device import Device
+from memseal.vault.device import CacheMark, Device
 from memseal.vault.floors import check_base
 from memseal.vault.keychain import Keychain
 from memseal.vault.log import Log
@@ -58,10 +58,10 @@ def cache_nonce(folder: VaultFolder) -> bytes | None:
     return None if preamble is None else preamble[-16:-4]
 
 
-def save_cache(folder: VaultFolder, device: Device, logbook: Logbook, nonce: bytes) -> None:
-    """Seal the view, and what it is valid for, under a fresh nonce of 12 bytes."""
-    preamble = Preamble(Kind.CACHE, 0, device.vault_id, device.device_id, nonce).to_bytes()
-    key = cache_key(device.keys.local, device.vault_id, device.device_id, nonce)
+def save_cache(folder: VaultFolder, device: Device, logbook: Logbook, mark: CacheMark) -> None:
+    """Seal the view, and what it is valid for, under a fresh nonce and secret."""
+    preamble = Preamble(Kind.CACHE, 0, device.vault_id, device.device_id, mark.nonce).to_bytes()
+    key = _key_of(device, mark)
     bound = {
         "keyring": logbook.keychain.keyring.newest.digest,
         "floor": logbook.floor_applied,
@@ -71,24 +71,19 @@ def save_cache(folder: VaultFolder, device: Device, logbook: Logbook, nonce: byt
     folder.replace(VIEW, seal_image(logbook.view, bound, preamble, key))
 
 
-def drop_erased(folder: VaultFolder, logbook: Logbook) -> bool:
-    """Delete the cache if something was erased since it was sealed; returns whether it was deleted."""
-    if not logbook.view.content_went:
-        return False
-    folder.remove(VIEW)
-    logbook.view.content_went = False
-    return True
-
-
 def cache_damage(folder: VaultFolder, device: Device) -> Finding | None:
     """Return what is wrong with the cache file, or None."""
     content = folder.read(VIEW, 0, PREAMBLE_SIZE)
     if content is None:
         return None
-    key = _key(folder, device)
-    error = (
-        FormatError("preamble_damaged", "it does not begin as it must") if key is None else damage(_reader(folder), key)
-    )
+    error: FormatError | None
+    try:
+        decode_preamble(content, Kind.CACHE, device.vault_id)
+        key = _key(folder, device)
+        # Without a key it was put back from before, which opening names, or is about to be removed.
+        error = None if key is None else damage(_reader(folder), key)
+    except FormatError as unreadable:
+        error = unreadable
     return None if error is None else Finding(error.code, VIEW, f"{error}: it only costs time, and is made anew")
 
 
@@ -97,12 +92,17 @@ def _reader(folder: VaultFolder) -> Callable[[int, int], bytes]:
 
 
 def _key(folder: VaultFolder, device: Device) -> RecordKey | None:
-    """Return the key of the cache that is there, or None where there is none of this device."""
+    """Return the key of the cache that is there, or None where this device has none for it, or not any more."""
     try:
         parsed = decode_preamble(folder.read(VIEW, 0, PREAMBLE_SIZE) or b"", Kind.CACHE, device.vault_id)
     except FormatError:
         return None
-    return cache_key(device.keys.local, device.vault_id, device.device_id, parsed.nonce)
+    mark = next((mark for mark in device.marks.caches if mark.nonce == parsed.nonce), None)
+    return None if mark is None else _key_of(device, mark)
+
+
+def _key_of(device: Device, mark: CacheMark) -> RecordKey:
+    return cache_key(device.keys.local, mark.secret, device.vault_id, device.device_id, mark.nonce)
 
 
 def _covered_logs(files: LogFiles, keychain: Keychain, bound: Fields) -> list[Log] | None:

@@ -13,7 +13,10 @@ import {
   type Version,
   type Way,
 } from "./keyring.js";
+import { mostCounter } from "./fields.js";
+import { streamId } from "./log.js";
 import { same, type ValueMap } from "./msgpack.js";
+import { PREAMBLE_SIZE } from "./preamble.js";
 import { sha256, verify } from "./primitives.js";
 
 export function vaultIdOf(firstSigningKey: Uint8Array): Bytes {
@@ -42,7 +45,7 @@ export function accept(version: Version, before: Version | null, vaultId: Uint8A
     require(areDevicesRight(version, before), "keyring_devices");
     require(areWaysRight(version, before), "keyring_kit");
     require(!needsEpoch(version, before) || version.epoch !== before.epoch, "keyring_epoch_needed");
-    require(isFloorRight(version, before), "keyring_floor");
+    require(isFloorRight(version, before, vaultId), "keyring_floor");
   } else {
     require(isFirst(version, vaultId), "keyring_first");
     require(version.floor === null, "keyring_floor");
@@ -131,13 +134,30 @@ function needsEpoch(version: Version, before: Version): boolean {
 }
 
 /** K8 */
-function isFloorRight(version: Version, before: Version): boolean {
+function isFloorRight(version: Version, before: Version, vaultId: Uint8Array): boolean {
   const [now, then] = [version.floor, before.floor];
   if (same(now?.map, then?.map)) return true;
   if (!now || !same(without(version.map, ...STEP, "floor"), without(before.map, ...STEP, "floor"))) return false;
+  if (!arePossible(now.logs, version, vaultId)) return false;
   if (!then) return true;
   if (equal(now.checkpoint, then.checkpoint)) return false;
   return then.logs.every((old) => now.logs.some((row) => equal(row.stream, old.stream) && isNotBelow(row, old)));
+}
+
+const SMALLEST_RECORD = 1_108;
+const LARGEST_RECORD = 67_108_876;
+const MAX_PAIRS = 2 ** 22;
+
+/** Whether there can be logs that end as these rows say. */
+function arePossible(rows: readonly FloorRow[], version: Version, vaultId: Uint8Array): boolean {
+  if (rows.length * version.devices.length > MAX_PAIRS) return false;
+  return rows.every((row) => {
+    const size = row.length - PREAMBLE_SIZE;
+    const isSized = size >= row.records * SMALLEST_RECORD && size <= row.records * LARGEST_RECORD;
+    const isCounted = row.records >= 1 && row.records >= row.segment && row.counter <= mostCounter(row.epoch);
+    const isOwned = version.devices.some((entry) => equal(streamId(vaultId, entry.sign, row.nonce), row.stream));
+    return row.epoch <= version.epoch && isSized && isCounted && isOwned;
+  });
 }
 
 const STEP = ["version", "previous"] as const;

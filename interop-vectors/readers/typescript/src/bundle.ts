@@ -2,7 +2,7 @@
 
 import { type Bytes, concat, isZero, utf8 } from "./bytes.js";
 import { type Code, codeOf, type Finding, FormatError } from "./errors.js";
-import { Fields, MAX_COUNTER } from "./fields.js";
+import { BELOW_2_53, Fields } from "./fields.js";
 import { decodeCost } from "./keyring.js";
 import { decodeMap } from "./msgpack.js";
 import { readPiece } from "./pieces.js";
@@ -39,7 +39,7 @@ export async function openBundle(
     start: first.end,
     first: 1,
     chain: sha256(sha256(preamble.bytes), first.stored),
-    most: MAX_COUNTER,
+    most: BELOW_2_53,
     invalid: INVALID,
   });
   return { vaultId: preamble.vaultId, state: buildState(piece.applied), findings: piece.findings };

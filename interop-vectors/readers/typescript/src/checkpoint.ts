@@ -3,7 +3,7 @@
 import { type Bytes, equal, isZero, toHex } from "./bytes.js";
 import { decodeEnvelope, decodeMeta, FLAG, isSignatureValid } from "./content.js";
 import { type Code, type Finding, FormatError } from "./errors.js";
-import { asBytes, asInteger, asRow, BELOW_2_53, Fields, MAX_COUNTER } from "./fields.js";
+import { asBytes, asInteger, asRow, BELOW_2_53, Fields } from "./fields.js";
 import { type Floor, findEntry, type Keyring, newest } from "./keyring.js";
 import { epochBeginning } from "./log.js";
 import type { Value, ValueMap } from "./msgpack.js";
@@ -64,6 +64,7 @@ export async function openManifest(
   const maker = findEntry(newest(keyring), manifest.madeBy);
   if (!maker || !isSignatureValid(maker.sign, preamble, 0, envelope)) throw new FormatError("signature_invalid");
   checkAgainst(floor, manifest);
+  if (manifest.counter > Math.max(0, ...manifest.logs.map((row) => row.counter))) throw new FormatError(INVALID);
   return manifest;
 }
 
@@ -87,7 +88,7 @@ function decodeManifest(map: ValueMap): Manifest {
   const fields = new Fields(map, INVALID);
   return {
     madeBy: fields.bytes("made_by", 32),
-    counter: fields.integer("counter", 0, MAX_COUNTER),
+    counter: fields.integer("counter", 0, BELOW_2_53),
     logs: fields.array("logs").map(logRow),
     parts: fields.array("parts").map(partRow),
   };
@@ -100,7 +101,7 @@ function logRow(value: Value): LogRow {
     length: asInteger(length, 64, BELOW_2_53, INVALID),
     records: asInteger(records, 0, 2 ** 32 - 1, INVALID),
     chain: asBytes(chain, 32, INVALID),
-    counter: asInteger(counter, 0, MAX_COUNTER, INVALID),
+    counter: asInteger(counter, 0, BELOW_2_53, INVALID),
   };
 }
 

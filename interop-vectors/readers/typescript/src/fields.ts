@@ -6,8 +6,11 @@ import type { Value, ValueMap } from "./msgpack.js";
 
 export const BELOW_2_32 = 2 ** 32 - 1;
 export const BELOW_2_53 = 2 ** 53 - 1;
-/** The greatest counter is 2^53 itself, one above the safe integers of JavaScript, and exact as a number. */
-export const MAX_COUNTER = 2 ** 53;
+
+/** The highest counter that a record of an epoch may have (vault-format, section 9). */
+export function mostCounter(epoch: number): number {
+  return Math.min(epoch * 2 ** 32, BELOW_2_53);
+}
 
 export class Fields {
   constructor(
@@ -65,7 +68,6 @@ export function asBytes(value: Value | undefined, size: number | undefined, code
 }
 
 export function asInteger(value: Value | undefined, least: number, most: number, code: Code): number {
-  if (typeof value === "bigint" && value === 2n ** 53n && most >= MAX_COUNTER) return MAX_COUNTER;
   if (typeof value !== "number" || value < least || value > most) throw new FormatError(code);
   return value;
 }

@@ -3,7 +3,7 @@
 import type { Bytes } from "./bytes.js";
 import { type EmbeddingColumn, embeddingRow, type Meta } from "./content.js";
 import { type Code, codeOf, FormatError } from "./errors.js";
-import { asBytes, asInteger, asRow, Fields, MAX_COUNTER } from "./fields.js";
+import { asBytes, asInteger, asRow, BELOW_2_53, Fields, mostCounter } from "./fields.js";
 import type { Value, ValueMap } from "./msgpack.js";
 import { decodeOperation, type Operation, type Place } from "./operations.js";
 import type { Applied, Vector } from "./state.js";
@@ -23,13 +23,13 @@ export interface Clock {
 
 const MALFORMED: Code = "operation_invalid";
 
-/** Read `previous` and `heads`, and count; a counter beyond 2^53 is `counter_limit`. */
-export function decodeClock(map: ValueMap): Clock {
+/** Read `previous` and `heads`, and count; a counter beyond the epoch's highest is `counter_limit`. */
+export function decodeClock(map: ValueMap, epoch: number): Clock {
   const fields = new Fields(map, MALFORMED);
   const previous = counterOf(map.get("previous") ?? 0);
   const heads = map.has("heads") ? fields.array("heads").map(head) : [];
   const greatest = Math.max(previous, ...heads.map((one) => one.counter));
-  if (greatest >= MAX_COUNTER) throw new FormatError("counter_limit");
+  if (greatest >= mostCounter(epoch)) throw new FormatError("counter_limit");
   return { previous, heads, counter: greatest + 1 };
 }
 
@@ -43,10 +43,10 @@ function head(value: Value): Head {
   };
 }
 
-/** A counter beyond 2^53 comes out as 2^53, which makes the record's own one too many just as well. */
+/** A counter beyond the safe integers comes out as infinite: it makes the record's own one too many just as well. */
 function counterOf(value: Value | undefined): number {
-  if (typeof value === "bigint" && value > 0n) return MAX_COUNTER;
-  return asInteger(value, 0, MAX_COUNTER, MALFORMED);
+  if (typeof value === "bigint" && value > 0n) return Infinity;
+  return asInteger(value, 0, BELOW_2_53, MALFORMED);
 }
 
 export function operationValues(map: ValueMap): readonly Value[] {

@@ -270,7 +270,7 @@ class VaultReader {
     const isOwn = equal(owner.sign, device.entry.sign);
     this.findings.push(...reading.findings);
     if (isOwn && reading.trusted.size > reading.counted.size) this.noteIncomplete(file, reading);
-    return { file, stream, place, base, reading, clocks: this.apply(file, reading, base) };
+    return { file, stream, place, base, reading, clocks: this.apply(file, reading, preamble.epoch, base) };
   }
 
   private noteIncomplete(file: string, reading: LogReading): void {
@@ -281,12 +281,12 @@ class VaultReader {
     );
   }
 
-  private apply(file: string, reading: LogReading, base: Base | null): Clocks {
+  private apply(file: string, reading: LogReading, epoch: number, base: Base | null): Clocks {
     const clocks = new Map<number, Clock>();
     for (const record of reading.records) {
       if (!reading.trusted.has(record.index) || !record.meta) continue;
       try {
-        this.applyRecord(file, record, reading, base, clocks);
+        this.applyRecord(file, record, reading, epoch, base, clocks);
       } catch (error) {
         this.note(codeOf(error), file, [record.index]);
       }
@@ -298,11 +298,12 @@ class VaultReader {
     file: string,
     record: ReadRecord,
     reading: LogReading,
+    epoch: number,
     base: Base | null,
     clocks: Map<number, Clock>,
   ): void {
     const { index } = record;
-    const clock = decodeClock(record.meta!.map);
+    const clock = decodeClock(record.meta!.map, epoch);
     clocks.set(index, clock);
     const before = base && index === base.records ? base.counter : clocks.get(index - 1)?.counter;
     if (before !== undefined && clock.previous !== before) this.note("counter_false", file, [index]);

@@ -80,7 +80,7 @@ export const OPERATIONS = new Map<string, VectorOperation>([
   ["open_part", { input: ["content", "vault_id", "row", "counter"], run: part }],
   ["open_media", { input: ["content", "vault_id", "named"], run: media }],
   ["open_bundle", { input: ["content", "passphrase"], run: bundle }],
-  ["decode_meta", { input: ["content"], run: meta }],
+  ["decode_meta", { input: ["content", "epoch"], run: meta }],
   ["decode_operation", { input: ["content", "counter", "position"], run: operation }],
   ["merge", { input: ["records"], run: merge }],
   ["open_vault", { input: ["files", "passphrase"], run: vault }],
@@ -338,7 +338,7 @@ async function bundle(input: Input): Promise<Outcome> {
 
 async function meta(input: Input): Promise<Outcome> {
   const map = decodeMap(await input.bytes("content"));
-  const { counter, heads } = decodeClock(map);
+  const { counter, heads } = decodeClock(map, input.number("epoch"));
   const rows = heads.map((head) => [{ bytes: head.stream }, head.index, { bytes: head.chain }, head.counter]);
   return { ok: { counter, heads: rows, operations: operationValues(map).length } };
 }
@@ -361,9 +361,12 @@ async function merge(input: Input): Promise<Outcome> {
   return { ok: forwards, findings };
 }
 
+/** An epoch in which every counter below 2^53 may be. */
+const LATE = 2 ** 21;
+
 function appliedOf(one: Meta, findings: Code[]): readonly Applied[] {
   try {
-    const { counter } = decodeClock(one.map);
+    const { counter } = decodeClock(one.map, LATE);
     const { applied, faults } = decodeOperations(one, { counter, most: counter - 1 });
     findings.push(...faults.map((fault) => fault.code));
     return applied;

@@ -3,6 +3,7 @@
 import { type Bytes, concat, equal, fromHex, random, toHex } from "./bytes.js";
 import { encodeSigned } from "./content.js";
 import { FormatError } from "./errors.js";
+import { mostCounter } from "./fields.js";
 import { newest } from "./keyring.js";
 import { droppedBytes, epochBeginning, logKey, streamId } from "./log.js";
 import type { Head } from "./meta.js";
@@ -31,7 +32,7 @@ export async function appendRecord(vault: OpenedVault, operations: readonly Valu
   const previous = log ? lastCounter(log) : highestGiven(vault);
   const heads = movedHeads(vault, log, toHex(preamble.streamId));
   const counter = 1 + Math.max(previous, ...heads.map((head) => head.counter));
-  if (counter > 2 ** 53) throw new FormatError("counter_limit");
+  if (counter > mostCounter(preamble.epoch)) throw new FormatError("counter_limit");
   const meta: ValueMap = new Map<string, Value>([
     ["previous", previous],
     ["heads", heads.map((head) => [head.stream, head.index, head.chain, head.counter])],

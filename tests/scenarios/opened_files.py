@@ -11,14 +11,15 @@ from memseal.format.boxes import open_device_box, open_secrets
 from memseal.format.checkpoint import open_manifest
 from memseal.format.content import decode_content
 from memseal.format.derivation import cache_key, checkpoint_key, log_key
-from memseal.format.device_file import DeviceFile, KeySet, Stretch, decode_device_file, open_key_set
+from memseal.format.device_file import DeviceFile, KeySet, Stretch, decode_device_file, open_key_set, open_marks
 from memseal.format.keyring import decode_version
-from memseal.format.keys import RecordKey, VaultKey
+from memseal.format.keys import CacheSecret, RecordKey, VaultKey
 from memseal.format.pieces import open_piece, piece_size
 from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
 from memseal.format.primitives import public_signing_key
 from memseal.format.records import HEADER_SIZE, Place, open_record, scan
 from memseal.format.values import encode_value
+from memseal.vault.device import decode_marks
 from tests.vault.small_vault import PASSPHRASE, stretch_of
 
 
@@ -54,9 +55,9 @@ def plaintexts(folder: Path, keys: Iterable[VaultKey], passphrase: str = PASSPHR
             yield from chain.from_iterable(_records(content, key) for key in parts.values())
         if path.parent.name == "cache":
             for key_set in _key_sets(folder, stretch_of(passphrase)):
-                yield from _pieces(
-                    content, cache_key(key_set.local, _vault_id(content), content[32:48], content[48:60])
-                )
+                for secret in _cache_secrets(folder, key_set):
+                    own = cache_key(key_set.local, secret, _vault_id(content), content[32:48], content[48:60])
+                    yield from _pieces(content, own)
         yield content
 
 
@@ -68,6 +69,11 @@ def _key_sets(folder: Path, stretch: Stretch) -> list[KeySet]:
     file: DeviceFile = decode_device_file((folder / "device.mseal").read_bytes())
     opened = [open_key_set(file, slot, stretch) for slot in file.slots]
     return [each for each in opened if each is not None]
+
+
+def _cache_secrets(folder: Path, keys: KeySet) -> list[CacheSecret]:
+    file = decode_device_file((folder / "device.mseal").read_bytes())
+    return [mark.secret for mark in decode_marks(open_marks(file, keys.local)).caches]
 
 
 def _places(content: bytes) -> Iterator[Place]:

@@ -105,7 +105,6 @@ def test_old_ciphertext_opens_with_the_old_keyring_and_not_without_it(folder: Pa
     assert not is_in(folder, SECRET)
 
 
-@pytest.mark.xfail(strict=True, reason="a cache's key comes from the local key alone, which an erase leaves as it is")
 def test_old_cache_does_not_open_with_the_keys_of_after_an_erase(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "cache", tmp_path / "kept")
     erase(folder)

@@ -60,10 +60,11 @@ def objects_of(checkpoint: bytes, parts: Iterable[bytes]) -> list[tuple[Shelf, b
 
 @dataclass(frozen=True)
 class GetObject:
-    """A checkpoint's manifest, or a part."""
+    """The bytes of a checkpoint's manifest, or of a part, from an offset on, as many as the remote gives at once."""
 
     shelf: Shelf
     object_id: bytes
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,10 @@ class Absent:
 
 @dataclass(frozen=True)
 class Content:
-    """Bytes that were asked for."""
+    """Bytes that were asked for, perhaps not all of them; `total`: the whole object's length, where it is known."""
 
     content: bytes
+    total: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Refused:
     code: str
     status: int
     detail: str
+    retry_after_seconds: float = 0.0
 
 
 Answer: TypeAlias = Heads | Absent | Content | Stored | Refused

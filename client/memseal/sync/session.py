@@ -1,7 +1,7 @@
 """One round of synchronisation (sync-protocol §6): decides which request is next and takes in the answers."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, TypeVar
 
 from memseal.errors import Finding, FormatError, KeyringForked, RemoteAnswer, RemoteRefused, RolledBack
@@ -29,9 +29,18 @@ from memseal.sync.messages import (
 
 PULL_LIMIT = 8 << 20
 """Bytes asked for at once, as many as a server gives; of a larger record the pieces are held until it is whole."""
-_HELD_MOST = (64 << 20) + PULL_LIMIT
+HELD_MOST = (64 << 20) + PULL_LIMIT
+"""More than any record or object takes: what grows beyond it is never whole."""
 # Another device can push between our look and our put; each look shows its progress, so few are needed.
 _LOOKS = 8
+# A process with an older view, or a listing that was no snapshot, shows less for a moment: so often it is looked again.
+_LOOKS_AGAIN = 2
+# What a log of a keyring version meets that the remote had not shown yet.
+_AHEAD = frozenset(("keyring_behind", "stream_mismatch"))
+_FORKED = (
+    "the server's keyring took another way than the one here: it was put back, then changed. Nothing is lost here:"
+    " sync with --accept-rollback to join both"
+)
 _RACES = frozenset(("segment_conflict", "segment_order", "epoch_ended", "stream_ended", "below_floor"))
 
 
@@ -71,6 +80,10 @@ class Replica(Protocol):
         """Return a version's bytes, as whole as they are here."""
         ...
 
+    def is_other(self, version: int, content: bytes) -> bool:
+        """Return whether this is another version than the one here under this number; raises `FormatError`."""
+        ...
+
     def accept_keyring(self, content: bytes) -> None:
         """Take the next version; raises `FormatError` where it is not accepted."""
         ...
@@ -87,6 +100,14 @@ class Replica(Protocol):
         """Return a manifest's or part's bytes, or None where it is not here."""
         ...
 
+    def begun_object(self, shelf: Shelf, object_id: bytes) -> bytes:
+        """Return what was kept of an object when fetching it broke off: unchecked, and nothing where there is none."""
+        ...
+
+    def keep_object(self, shelf: Shelf, object_id: bytes, start: int, piece: bytes) -> None:
+        """Keep a piece of an object that is being fetched, so that it need not come again."""
+        ...
+
     def take_object(self, shelf: Shelf, object_id: bytes, content: bytes) -> None:
         """Store a manifest or part durably; raises `FormatError` where it is not the one that the floor names."""
         ...
@@ -101,6 +122,10 @@ class Replica(Protocol):
 
     def logs(self) -> Mapping[bytes, LocalLog]:
         """Return all logs that can be read here."""
+        ...
+
+    def misses_some(self) -> bool:
+        """Return whether a log here names records of another that are not here."""
         ...
 
     def wanted_from(self, stream_id: bytes) -> int:
@@ -163,6 +188,7 @@ class SyncSession:
         self._findings = list[Finding]()
         self._healed = set[bytes]()
         self._stored = dict[bytes, End]()
+        self._refused = dict[bytes, tuple[str, str]]()
         self._steps = self._run()
         self._request: Request | None = next(self._steps)
 
@@ -185,6 +211,7 @@ class SyncSession:
 
     def _run(self) -> Steps[None]:
         heads = yield from self._register()
+        heads = yield from self._look_again(heads)
         heads = yield from self._follow(heads)
         self._check_rollback(heads)
         race: Refused | None = None
@@ -200,34 +227,55 @@ class SyncSession:
 
     def _follow(self, heads: Heads) -> Steps[Heads]:
         """Take over what the remote has more: keyring, checkpoint, logs; returns the heads that were followed."""
+        misses = False
         for _ in range(_LOOKS):
             yield from self._follow_keyring(heads)
             heads = yield from self._follow_floor(heads)
             refused = list[bytes]()
             for stream_id, there in heads.logs.items():
                 refused += [stream_id] if (yield from self._pull(stream_id, there)) else []
-            if not refused:
+            if not refused and not (misses := self._replica.misses_some() and not misses):
                 break
-            heads = yield from self._look()
-            if heads.keyring is None or heads.keyring[0] <= self._replica.keyring_version():
+            heads = more_of(heads, (yield from self._look()))
+            if refused and (heads.keyring is None or heads.keyring[0] <= self._replica.keyring_version()):
                 self._note_refused(refused)
                 break
-            # Another device raised the floor meanwhile.
+            # Another device raised the floor meanwhile, or the logs were looked at earlier than those that name them.
         return heads
 
     def _register(self) -> Steps[Heads]:
         """Look at what is there; put the keyring where the remote does not have this vault."""
+        for _ in range(_LOOKS_AGAIN if self._seen.keyring else 0):
+            answer = yield GetHeads()
+            if not is_unknown(answer):
+                return expect(answer, Heads)
         answer = yield GetHeads()
-        if isinstance(answer, Absent):
-            if self._seen.keyring and not self._accept_rollback:
-                raise RolledBack(
-                    "the server does not have this vault any more; nothing is lost here:"
-                    " sync with --accept-rollback to put everything back"
-                )
-            for version in range(1, self._replica.keyring_version() + 1):
-                yield from self._put_keyring(version)
-            return (yield from self._look())
-        return expect(answer, Heads)
+        if not isinstance(answer, Absent) and not (self._seen.keyring and is_unknown(answer)):
+            return expect(answer, Heads)
+        if self._seen.keyring and not self._accept_rollback:
+            what = "this vault" if isinstance(answer, Absent) else "the keys of this device"
+            raise RolledBack(
+                f"the server does not have {what} any more; nothing is lost here:"
+                " sync with --accept-rollback to put everything back"
+            )
+        for version in range(1, self._replica.keyring_version() + 1):
+            yield from self._put_keyring(version)
+        return (yield from self._look())
+
+    def _look_again(self, heads: Heads) -> Steps[Heads]:
+        """Look again where the remote shows less than before, and return the most that it showed."""
+        for _ in range(0 if self._accept_rollback else _LOOKS_AGAIN):
+            if not self._shows_less(heads):
+                break
+            heads = more_of(heads, (yield from self._look()))
+        return heads
+
+    def _shows_less(self, heads: Heads) -> bool:
+        keyring = self._seen.keyring if heads.keyring is None else heads.keyring[0]
+        return keyring < self._seen.keyring or any(
+            stream_id not in heads.logs or heads.logs[stream_id].end.length < mark.length
+            for stream_id, mark in self._seen.logs.items()
+        )
 
     def _look(self) -> Steps[Heads]:
         return expect((yield GetHeads()), Heads)
@@ -236,7 +284,10 @@ class SyncSession:
         # A vault's first version is put by who made it. Where there are more, older ones are stripped by now, and this
         # device may not be in them yet: they are put back, and prove themselves.
         refill = self._replica.keyring_version() > 1 or self._seen.keyring > 0
-        expect((yield PutKeyring(version, self._replica.keyring_content(version), refill)), Stored)
+        answer = yield PutKeyring(version, self._replica.keyring_content(version), refill)
+        if refill and isinstance(answer, Refused) and answer.code in ("keyring_conflict", "keyring_chain"):
+            raise KeyringForked(_FORKED)
+        expect(answer, Stored)
 
     def _follow_keyring(self, heads: Heads) -> Steps[None]:
         if heads.keyring is None:
@@ -244,14 +295,21 @@ class SyncSession:
         there, digest = heads.keyring
         for version in range(self._replica.keyring_version() + 1, there + 1):
             answer = expect((yield GetKeyring(version)), Content)
-            self._replica.accept_keyring(answer.content)
+            try:
+                self._replica.accept_keyring(answer.content)
+            except FormatError as error:
+                if error.code == "keyring_chain" and (yield from self._shows_other(self._replica.keyring_version())):
+                    raise KeyringForked(_FORKED) from error
+                raise
         here = self._replica.keyring_version()
         if here == there and digest != self._replica.keyring_digest():
-            raise KeyringForked("the server shows another keyring than this device has: do not trust it")
+            raise KeyringForked(_FORKED)
         if here == there and not heads.whole:
             # It was put back by somebody who had it in part: no device could join, or learn of the new epoch.
             yield from self._put_keyring(here)
         if here > there:
+            if there and (yield from self._shows_other(there)):
+                raise KeyringForked(_FORKED)
             if there < self._seen.keyring and not self._accept_rollback:
                 raise RolledBack(
                     "the server shows an older keyring than before; nothing is lost here:"
@@ -259,6 +317,11 @@ class SyncSession:
                 )
             for version in range(there + 1, here + 1):
                 yield from self._put_keyring(version)
+
+    def _shows_other(self, version: int) -> Steps[bool]:
+        """Return whether the remote can show another keyring version under a number than the one here."""
+        answer = yield GetKeyring(version, public=True)
+        return isinstance(answer, Content) and self._replica.is_other(version, answer.content)
 
     def _follow_floor(self, heads: Heads) -> Steps[Heads]:
         """Fetch what is wanted of the floor's checkpoint and take it over, or put back what the remote lost of it."""
@@ -288,21 +351,37 @@ class SyncSession:
 
     def _fetch_object(self, shelf: Shelf, object_id: bytes) -> Steps[bool]:
         """Fetch a manifest or part; False, and a finding, where the remote does not give it as it must be."""
-        answer = yield GetObject(shelf, object_id)
         code, detail = "checkpoint_missing", "the remote does not give the vault's checkpoint: sync again later"
-        if isinstance(answer, Content):
+        begun = self._replica.begun_object(shelf, object_id)
+        # Once more from the beginning, where what was kept of an earlier round may be at fault.
+        for kept in (begun, b"") if begun else (b"",):
+            content = yield from self._fetch_pieces(shelf, object_id, kept)
+            if content is None:
+                continue
             try:
-                self._replica.take_object(shelf, object_id, answer.content)
+                self._replica.take_object(shelf, object_id, content)
             except FormatError as error:
                 code, detail = error.code, str(error)
             else:
-                self._pulled += len(answer.content)
                 return True
-        elif not isinstance(answer, Refused):
-            raise RemoteAnswer("the remote answered something else than was asked for")
         finding = Finding(code, f"{shelf}/{object_id.hex()}.mseal", detail)
         self._findings += [] if finding in self._findings else [finding]
         return False
+
+    def _fetch_pieces(self, shelf: Shelf, object_id: bytes, content: bytes) -> Steps[bytes | None]:
+        """Return an object whose beginning is here; None where the remote does not give it. What comes is kept."""
+        while True:
+            answer = yield GetObject(shelf, object_id, len(content))
+            if isinstance(answer, Refused):
+                return None
+            piece = expect(answer, Content)
+            start, content = len(content), content + piece.content
+            self._pulled += len(piece.content)
+            if len(content) > HELD_MOST:
+                raise RemoteAnswer("the remote gave more bytes than any object may have")
+            if piece.total is None or not piece.content or len(content) >= piece.total:
+                return content
+            self._replica.keep_object(shelf, object_id, start, piece.content)
 
     def _put_object(self, shelf: Shelf, object_id: bytes) -> Steps[None]:
         content = self._replica.object_content(shelf, object_id)
@@ -324,7 +403,7 @@ class SyncSession:
     def _pull(self, stream_id: bytes, there: RemoteLog) -> Steps[bool]:
         """Fetch what a log has more than here; a log that cannot be taken is a finding, and the others go on.
 
-        Returns whether the floor was raised on the remote meanwhile.
+        Returns whether it may be taken when the keyring was looked at again: the remote may have a newer one by now.
         """
         yield from self._mend(stream_id, there)
         held = b""  # of a record that is larger than one answer
@@ -332,6 +411,8 @@ class SyncSession:
             answer = yield GetLog(stream_id, start + len(held), PULL_LIMIT)
             if isinstance(answer, Refused):
                 if answer.code == "below_floor":
+                    detail = "the remote says that it has more of this log than it gives"
+                    self._refused[stream_id] = ("withheld", detail)
                     return True
                 self._note(answer.code, stream_id, answer.detail)
                 return False
@@ -345,12 +426,15 @@ class SyncSession:
                 if error.code == "forked" and (yield from self._heal(stream_id)):
                     held = b""
                     continue
+                self._refused[stream_id] = (error.code, str(error))
+                if error.code in _AHEAD:
+                    return True
                 self._note(error.code, stream_id, str(error))
                 return False
             self._pulled += len(content)
             if not content:
                 self._note("withheld", stream_id, "the remote says that it has more of this log than it gives")
-            if not content or len(held) > _HELD_MOST:
+            if not content or len(held) > HELD_MOST:
                 return False  # the remote has less than it says, or a record that can never be whole
             held = held if now == start else b""
         if held:
@@ -366,12 +450,13 @@ class SyncSession:
         return False
 
     def _note_refused(self, stream_ids: Sequence[bytes]) -> None:
-        """Name what a remote refuses as if it lay below a floor, and lies below none that there is."""
+        """Name what could not be taken, and why; what lies below a floor that came meanwhile is not missed."""
         floor = self._replica.floor()
         for stream_id in stream_ids:
+            code, detail = self._refused[stream_id]
             row = None if floor is None else floor.rows.get(stream_id)
-            if row is None or self._replica.wanted_from(stream_id) >= row.end.length:
-                self._note("withheld", stream_id, "the remote says that it has more of this log than it gives")
+            if code != "withheld" or row is None or self._replica.wanted_from(stream_id) >= row.end.length:
+                self._note(code, stream_id, detail)
 
     def _mend(self, stream_id: bytes, there: RemoteLog) -> Steps[None]:
         """Fetch again what could not be read here, where the remote has as much."""
@@ -421,7 +506,10 @@ class SyncSession:
         if end is not None and self._replica.end_at(stream_id, end.length) != end:
             self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
             return None
-        while (following := self._replica.next_segment(stream_id, end)) is not None:
+        while end is None or end.length < local.end.length:  # what is written meanwhile goes with the next round
+            following = self._replica.next_segment(stream_id, end)
+            if following is None:
+                break
             segment, end_after = following
             answer = yield PutSegment(stream_id, number, segment, refill=not local.mine)
             if isinstance(answer, Refused) and answer.code in _RACES:
@@ -451,10 +539,25 @@ class SyncSession:
             self._findings.append(finding)
 
 
+def is_unknown(answer: Answer) -> bool:
+    """Return whether a remote answers as if it did not have the vault, or not the version that lists this device."""
+    return isinstance(answer, Absent) or (isinstance(answer, Refused) and answer.code == "key_unknown")
+
+
+def more_of(one: Heads, other: Heads) -> Heads:
+    """Return the most that either of two looks showed: neither needs to be of one moment."""
+    logs = dict(one.logs)
+    for stream_id, log in other.logs.items():
+        if stream_id not in logs or logs[stream_id].end.length < log.end.length:
+            logs[stream_id] = log
+    newer = one if one.keyring is not None and other.keyring is not None and one.keyring > other.keyring else other
+    return replace(newer, logs=logs)
+
+
 def expect(answer: Answer, kind: type[Wanted]) -> Wanted:
     """Return an answer of the kind that was asked for; raises `RemoteRefused` or `RemoteAnswer`."""
     if isinstance(answer, kind):
         return answer
     if isinstance(answer, Refused):
-        raise RemoteRefused(answer.code, answer.status, answer.detail)
+        raise RemoteRefused(answer.code, answer.status, answer.detail, answer.retry_after_seconds)
     raise RemoteAnswer("the remote answered something else than was asked for")

@@ -1,8 +1,18 @@
 """What carries requests to a remote and brings its answers back: it knows no rules."""
 
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Protocol
 
 from memseal.sync.messages import Answer, Request
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a remote said to somebody who listens: its heads or a refusal (None: nothing new), and its tag for these."""
+
+    answer: Answer | None
+    tag: str
 
 
 class Transport(Protocol):
@@ -24,4 +34,16 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+class LiveTransport(Transport, Protocol):
+    """A way to a remote that can be followed; one thread sends, another may break it off."""
+
+    def listen(self, tag: str, seconds: int) -> Future[Heard]:
+        """Ask for heads other than those with this tag (empty: any); the remote may hold the answer for so long."""
+        ...
+
+    def break_off(self) -> None:
+        """Let whatever is being sent or listened to fail at once, and all that is sent later."""
         ...

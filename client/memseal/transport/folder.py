@@ -1,6 +1,7 @@
 """A plain folder as a remote: a USB stick, or one that another program synchronises (sync-protocol §7)."""
 
 import secrets
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Protocol
 
@@ -8,6 +9,7 @@ from memseal.errors import FormatError, RemoteUnreachable
 from memseal.format.content import chain_next, chain_start
 from memseal.format.log import End
 from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
+from memseal.format.primitives import sha256
 from memseal.format.records import places
 from memseal.format.segment import Segment, decode_segment
 from memseal.sync.messages import (
@@ -26,6 +28,7 @@ from memseal.sync.messages import (
     Request,
     Stored,
 )
+from memseal.transport import Heard
 
 _DIGITS = 10
 
@@ -94,8 +97,27 @@ class FolderTransport:
             case GetKeyring() | PutKeyring():
                 return Refused("folder_keys", 0, "a folder carries no keys: join, or change keys, with a server")
 
+    def listen(self, tag: str, seconds: int) -> Future[Heard]:
+        """Answer at once: a folder cannot say when it changes."""
+        heard = Future[Heard]()
+        seen = self._look()
+        heard.set_result(Heard(None if seen == tag else self._heads(), seen))
+        return heard
+
+    def break_off(self) -> None:
+        """Do nothing: nothing here waits."""
+
     def close(self) -> None:
         """Do nothing: nothing is held open."""
+
+    def _look(self) -> str:
+        """Return what changes with each file that comes or goes; what was read of them before is forgotten."""
+        self._memo.clear()
+        found = list[tuple[str, str, int | None]]()
+        for name in self._files.names(self._logs):
+            folder = self._logs / name
+            found += [(name, each, self._files.size(folder / each)) for each in self._files.names(folder)]
+        return sha256(repr(found).encode()).hex()
 
     def _heads(self) -> Heads:
         logs = dict[bytes, RemoteLog]()

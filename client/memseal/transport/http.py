@@ -1,50 +1,59 @@
 """A server as a remote (sync-protocol §2)."""
 
 import asyncio
-import json
-import re
+import concurrent.futures
+import contextlib
 import secrets
 import ssl
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import aiohttp
 from yarl import URL
 
 from memseal.errors import RemoteAnswer, RemoteUnreachable
 from memseal.format.keys import SigningKey
-from memseal.format.log import End
-from memseal.format.preamble import ID_SIZE
 from memseal.sync.messages import (
-    Absent,
     Answer,
     Content,
     GetHeads,
     GetKeyring,
     GetLog,
     GetObject,
-    Heads,
     PutKeyring,
     PutObject,
     PutSegment,
-    Refused,
-    RemoteLog,
     Request,
     Stored,
 )
+from memseal.transport import Heard
+from memseal.transport.answers import PROXY_PASSWORD, clock_of, read_heads, refusal
+from memseal.transport.network import CERTIFICATE, Proxy, proxy_for, trust
 from memseal.transport.signing import RequestSigner, server_identity
 
 # No answer may be larger: a record of 64 MiB with its overhead, or the heads of very many logs.
 _ANSWER_MOST = 80 << 20
-_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=60)
-# The year 10000, which no clock of Python's can show.
-_CLOCK_MOST = 253_402_300_800
-# A code reaches screens and logs: it is one of the protocol's words, or none.
-_CODE = re.compile("[a-z_]{1,40}")
+# Of an object: as much as of a log, so that little is lost where one breaks off.
+_OBJECT_PIECE = 8 << 20
+_CONNECT_SECONDS, _READ_SECONDS = 20, 60
+# A server waits a minute for a body; whoever accepts none for so long is not there.
+_UPLOAD_SECONDS = 180
 Result = TypeVar("Result")
+Reader = Callable[["_Reply"], Answer]
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """An HTTP answer; `whole` is False where it broke off."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    whole: bool = True
 
 
 class HttpTransport:
@@ -55,158 +64,195 @@ class HttpTransport:
     def __init__(self, url: str, vault_id: bytes, key: SigningKey) -> None:
         """Take the server's address, the vault, and the key to sign with; nothing is sent yet."""
         self.address = server_identity(url)
+        self._proxy: Proxy | None = proxy_for(self.address)
+        self._trust: ssl.SSLContext | bool = trust() if self.address.startswith("https:") else True
         self._base = f"{self.address}/v1/vaults/{vault_id.hex()}"
         self._signer = RequestSigner(key, self.address, time.time, secrets.token_bytes)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memseal-http", daemon=True)
         self._thread.start()
         self._session: aiohttp.ClientSession | None = None
+        self._broken_off = False
 
     def send(self, request: Request) -> Answer:
         """Carry a request to the server and return its answer."""
-        return self._wait(self._send(request))
+        try:
+            return self._begin(self._send(request)).result()
+        except concurrent.futures.CancelledError:
+            raise RemoteUnreachable("the connection was closed here") from None
+
+    def listen(self, tag: str, seconds: int) -> concurrent.futures.Future[Heard]:
+        """Ask for heads other than those with this tag (empty: any); the server may hold the answer for so long."""
+        return self._begin(self._listen(tag, seconds))
+
+    def break_off(self) -> None:
+        """Let whatever is being sent or listened to fail at once, and all that is sent later."""
+        self._broken_off = True
+        with contextlib.suppress(RuntimeError):  # it was closed already
+            self._loop.call_soon_threadsafe(_cancel_all, self._loop)
 
     def close(self) -> None:
         """Close the connection."""
+        self.break_off()
         if self._session is not None:
-            self._wait(self._session.close())
+            asyncio.run_coroutine_threadsafe(self._session.close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+    def _begin(self, work: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
+        if self._broken_off:
+            work.close()
+            raise RemoteUnreachable("the connection was closed here")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _send(self, request: Request) -> Answer:
         match request:
             case GetHeads():
-                return await self._call("GET", "/heads", None, _read_heads)
+                return await self._call("GET", "/heads", None, _heads)
             case GetKeyring(version, public):
                 path = f"/keyring/{'latest' if version is None else version}"
-                return await self._call("GET", path + ("?part=public" if public else ""), None, Content)
+                return await self._call("GET", path + ("?part=public" if public else ""), None, _content)
             case PutKeyring(version, content, refill):
                 return await self._call("PUT", f"/keyring/{version}{_refill(refill)}", content, _stored)
             case GetLog(stream_id, start, limit):
-                return await self._call("GET", f"/logs/{stream_id.hex()}?from={start}&limit={limit}", None, Content)
+                return await self._call("GET", f"/logs/{stream_id.hex()}?from={start}&limit={limit}", None, _begun)
             case PutSegment(stream_id, number, content, refill):
                 return await self._call("PUT", f"/logs/{stream_id.hex()}/{number}{_refill(refill)}", content, _stored)
-
-            case GetObject(shelf, object_id):
-                return await self._call("GET", f"/{shelf}/{object_id.hex()}", None, Content)
+            case GetObject(shelf, object_id, start):
+                wanted = {"Range": f"bytes={start}-{start + _OBJECT_PIECE - 1}"}
+                return await self._call("GET", f"/{shelf}/{object_id.hex()}", None, _piece(start), wanted)
             case PutObject(shelf, object_id, content):
                 return await self._call("PUT", f"/{shelf}/{object_id.hex()}", content, _stored)
 
-    async def _call(self, method: str, path: str, body: bytes | None, read: Any) -> Answer:
-        status, content = await self._exchange(method, path, body)
-        if status == 401 and (now := _clock_of(content)) is not None:
-            self._signer.learn_clock(now)
-            status, content = await self._exchange(method, path, body)
-        if status in (200, 201):
-            answer: Answer = read(content)
-            return answer
-        return _refusal(status, content)
+    async def _listen(self, tag: str, seconds: int) -> Heard:
+        query, known = (f"?wait={seconds}", {"If-None-Match": f'"{tag}"'}) if tag else ("", {})
+        reply = await self._signed("GET", f"/heads{query}", None, known, seconds)
+        if reply.status == 304:
+            return Heard(None, tag)
+        return Heard(_answer(reply, _heads), reply.headers.get("ETag", "").strip('"'))
 
-    async def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    async def _call(
+        self, method: str, path: str, body: bytes | None, read: Reader, more: Mapping[str, str] | None = None
+    ) -> Answer:
+        return _answer(await self._signed(method, path, body, more or {}), read)
+
+    async def _signed(
+        self, method: str, path: str, body: bytes | None, more: Mapping[str, str], held_seconds: int = 0
+    ) -> _Reply:
+        """Exchange a request; where the clocks differ, a second one that is signed with the server's time."""
+        reply = await self._exchange(method, path, body, more, held_seconds)
+        if reply.status == 401 and (now := clock_of(reply.content)) is not None:
+            self._signer.learn_clock(now)
+            reply = await self._exchange(method, path, body, more, held_seconds)
+        return reply
+
+    async def _exchange(
+        self, method: str, path: str, body: bytes | None, more: Mapping[str, str], held_seconds: int
+    ) -> _Reply:
         """Send one signed request; redirects are not followed, so that nothing goes where the user did not say."""
         if self._session is None:
-            # trust_env: HTTPS_PROXY and the like are the user's own configuration.
-            self._session = aiohttp.ClientSession(timeout=_TIMEOUT, trust_env=True, auto_decompress=False)
-        url = self._base + path
-        headers = self._signer.headers(method, url, body)
-        # A file: bytes of more than a megabyte would hold up the loop, and aiohttp warns of them.
-        data = None if body is None else BytesIO(body)
+            self._session = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
+        url, pass_on = self._base + path, {} if self._proxy is None else self._proxy.headers
         try:
             async with self._session.request(
-                method, URL(url, encoded=True), data=data, headers=headers, allow_redirects=False
+                method,
+                URL(url, encoded=True),
+                # A file: bytes of more than a megabyte would hold up the loop, and aiohttp warns of them.
+                data=None if body is None else BytesIO(body),
+                headers={**self._signer.headers(method, url, body), **more, **(pass_on if self._trust is True else {})},
+                allow_redirects=False,
+                timeout=_patience(body is not None, held_seconds),
+                ssl=self._trust,
+                proxy=None if self._proxy is None else self._proxy.address,
+                proxy_headers=pass_on,  # to open a tunnel; where there is none they go with the request itself
             ) as response:
-                return response.status, await _bounded(response)
+                return await _bounded(response)
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as error:
-            raise RemoteUnreachable("the server's certificate is not trusted") from error
+            raise RemoteUnreachable(CERTIFICATE) from error
+        except aiohttp.ClientHttpProxyError as error:
+            # Without its cause: that one's repr has the proxy's password.
+            what = (
+                PROXY_PASSWORD if error.status == 407 else f"the proxy refused ({error.status}): is it the right one?"
+            )
+            raise RemoteUnreachable(what) from None
+        except aiohttp.ClientProxyConnectionError as error:
+            raise RemoteUnreachable(f"the proxy cannot be reached ({type(error.os_error).__name__})") from None
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise RemoteUnreachable(f"the server cannot be reached ({type(error).__name__}): try again") from error
 
 
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    content = bytearray()
-    async for piece in response.content.iter_chunked(1 << 18):
-        content += piece
-        if len(content) > _ANSWER_MOST:
-            raise RemoteAnswer("the server's answer is larger than any it may give")
-    return bytes(content)
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+
+
+def _patience(has_body: bool, held_seconds: int) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=_UPLOAD_SECONDS if has_body else None,
+        sock_connect=_CONNECT_SECONDS,
+        sock_read=_READ_SECONDS + held_seconds,
+    )
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> _Reply:
+    """Return an answer; what came of one that broke off is worth something where it is a part anyway."""
+    content, whole = bytearray(), True
+    try:
+        async for piece in response.content.iter_chunked(1 << 18):
+            content += piece
+            if len(content) > _ANSWER_MOST:
+                raise RemoteAnswer("the server's answer is larger than any it may give")
+    except (aiohttp.ClientError, OSError, TimeoutError):
+        if not content:
+            raise
+        whole = False
+    return _Reply(response.status, response.headers, bytes(content), whole)
+
+
+def _answer(reply: _Reply, read: Reader) -> Answer:
+    if reply.status in (200, 201, 206):
+        return read(reply)
+    return refusal(reply.status, reply.content, reply.headers.get("Retry-After"))
 
 
 def _refill(refill: bool) -> str:
     return "?refill=true" if refill else ""
 
 
-def _stored(_: bytes) -> Stored:
+def _stored(_: _Reply) -> Answer:
     return Stored()
 
 
-def _read_heads(content: bytes) -> Heads:
-    try:
-        value = _json(content)
-        keyring = (_count(value["keyring"]["version"]), _hex(value["keyring"]["digest"], 32))
-        logs = {
-            _hex(name, ID_SIZE): RemoteLog(
-                End(_count(log["length"]), _count(log["records"]), _hex(log["chain"], 32)), _count(log["next"])
-            )
-            for name, log in value["logs"].items()
-        }
-        floor_whole = value.get("floor") is None or value["floor"].get("whole") is not False
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise RemoteAnswer("the server's heads are not what the protocol says") from None
-    return Heads(keyring, logs, whole=value["keyring"].get("whole") is not False, floor_whole=floor_whole)
+def _heads(reply: _Reply) -> Answer:
+    return read_heads(_all_of(reply))
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError("not a count")
-    return value
+def _content(reply: _Reply) -> Answer:
+    return Content(_all_of(reply))
 
 
-def _hex(value: Any, size: int) -> bytes:
-    raw = bytes.fromhex(value)
-    if len(raw) != size:
-        raise ValueError("not of this size")
-    return raw
+def _begun(reply: _Reply) -> Answer:
+    """Return bytes of a log: those that came before an answer broke off count, the rest is asked for again."""
+    return Content(reply.content)
 
 
-def _json(content: bytes) -> Any:
-    """Return the value that JSON holds; `ValueError` for all else."""
-    try:
-        return json.loads(content)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
+def _piece(start: int) -> Reader:
+    """Return what reads a piece of an object that begins at `start`, from a server that may not know ranges."""
+
+    def read(reply: _Reply) -> Answer:
+        if reply.status == 206:
+            place, _, total = reply.headers.get("Content-Range", "").partition("/")
+            if not place.startswith(f"bytes {start}-") or not (total.isascii() and total.isdigit()):
+                raise RemoteAnswer("the server gave another range than was asked for")
+            return Content(reply.content, int(total[:12]))
+        content = _all_of(reply)
+        return Content(content[start:], len(content))
+
+    return read
 
 
-def _problem(content: bytes) -> dict[str, Any]:
-    try:
-        value = _json(content)
-    except ValueError:
-        value = None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _clock_of(content: bytes) -> float | None:
-    problem = _problem(content)
-    now = problem.get("now")
-    if problem.get("code") == "clock" and isinstance(now, int | float) and 0 <= now < _CLOCK_MOST:
-        return float(now)
-    return None
-
-
-def _refusal(status: int, content: bytes) -> Answer:
-    problem = _problem(content)
-    code = problem.get("code")
-    if not isinstance(code, str) or not _CODE.fullmatch(code):
-        raise RemoteAnswer(f"the server answered {status} without saying why: is this a memseal server?")
-    if code == "vault_unknown":
-        return Absent()
-    return Refused(code, status, _sentence(problem.get("detail")))
-
-
-def _sentence(detail: Any) -> str:
-    """Return a server's words so that they cannot draw on a terminal."""
-    text = detail if isinstance(detail, str) else "the server refused"
-    return "".join(character for character in text[:300] if character.isprintable())
+def _all_of(reply: _Reply) -> bytes:
+    if not reply.whole:
+        raise RemoteUnreachable("the answer broke off: try again")
+    return reply.content

@@ -1,12 +1,14 @@
 """The same vault for asyncio apps: each verb runs in a thread, so the event loop never waits for disk or network."""
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from memseal.vault.background import LiveSync, OnState, SyncState
 from memseal.vault.repairing import Repair
 from memseal.vault.vault import Vault
 
@@ -102,6 +104,18 @@ class AsyncVault:
         """Return `Vault.emergency_kit`."""
         return await self.run(lambda vault: vault.emergency_kit)
 
+    async def sync_in_background(
+        self, remote: str | None = None, *, on_state: OnState | None = None
+    ) -> "AsyncLiveSync":
+        """Follow a remote as `Vault.sync_in_background` does; `on_state` is called in the event loop."""
+        loop = asyncio.get_running_loop()
+
+        def tell(state: SyncState) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop was closed first
+                loop.call_soon_threadsafe(on_state or _nobody, state)
+
+        return AsyncLiveSync(await self.run(Vault.sync_in_background, remote, on_state=tell))
+
     remember = _awaited(Vault.remember)
     remember_many = _awaited(Vault.remember_many)
     adopt = _awaited(Vault.adopt)
@@ -121,6 +135,9 @@ class AsyncVault:
     change_passphrase = _awaited(Vault.change_passphrase)
     new_kit = _awaited(Vault.new_kit)
     new_recovery_code = _awaited(Vault.new_recovery_code)
+    devices = _awaited(Vault.devices)
+    rename_device = _awaited(Vault.rename_device)
+    revoke = _awaited(Vault.revoke)
     rekey = _awaited(Vault.rekey)
     sync = _awaited(Vault.sync)
     compact = _awaited(Vault.compact)
@@ -131,3 +148,46 @@ class AsyncVault:
     status = _awaited(Vault.status)
     verify = _awaited(Vault.verify)
     state_digest = _awaited(Vault.state_digest)
+
+
+def _nobody(state: SyncState) -> None:
+    """Take a state that nobody wants to know."""
+
+
+class AsyncLiveSync:
+    """A `LiveSync` whose waiting is awaited."""
+
+    def __init__(self, live: LiveSync) -> None:
+        """Take the handle; apps use `AsyncVault.sync_in_background`."""
+        self._live = live
+
+    @property
+    def state(self) -> SyncState:
+        """How it stands now."""
+        return self._live.state
+
+    def try_now(self) -> None:
+        """Do not wait for the next try: the network is back."""
+        self._live.try_now()
+
+    async def stop(self) -> None:
+        """End it, also in the midst of a request."""
+        await asyncio.to_thread(self._live.stop)
+
+    async def wait_until_synced(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109  a thread waits
+        """Wait until all that was written before is on the remote; arguments and result as `LiveSync`'s."""
+        return await asyncio.to_thread(self._live.wait_until_synced, timeout)
+
+    async def wait_until_stopped(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109  a thread waits
+        """Wait until it has ended; arguments and result as `LiveSync`'s."""
+        return await asyncio.to_thread(self._live.wait_until_stopped, timeout)
+
+    async def __aenter__(self) -> Self:
+        """Return the handle itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        await self.stop()

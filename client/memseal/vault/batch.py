@@ -35,13 +35,15 @@ class Composed:
     counter: int
 
 
-def compose(previous: int, heads: tuple[Head, ...], batches: Sequence[Batch]) -> tuple[list[Content], list[Composed]]:
-    """Return the records' contents, and the same operations with their stamps for the view."""
+def compose(
+    epoch: int, previous: int, heads: tuple[Head, ...], batches: Sequence[Batch]
+) -> tuple[list[Content], list[Composed]]:
+    """Return the contents of records of an epoch, and the same operations with their stamps for the view."""
     contents, composed = list[Content](), list[Composed]()
     for batch in batches:
         counter = Meta(previous, heads, ()).counter
         values = [*batch.values, *(encode_operation(operation) for operation in batch.operations)]
-        contents.append(Content(b"", False, encode_meta(previous, heads, values), batch.columns))
+        contents.append(Content(b"", False, encode_meta(previous, heads, values, epoch), batch.columns))
         decoded = [decode_operation(value, counter, position) for position, value in enumerate(batch.values)]
         decoded += [
             (operation, make_stamp(counter, position, operation.id))

@@ -256,5 +256,5 @@ def _read(view: View, beginning: Beginning, content: memoryview) -> tuple[View, 
         if isinstance(record, Finding):
             findings.append(record)
         else:
-            apply_record(view, record, U53, f"{_NAME} record {number}", findings)
+            apply_record(view, record, U53 - 1, f"{_NAME} record {number}", findings)
     return view, findings

@@ -132,6 +132,8 @@ def check_manifest(content: bytes, keychain: Keychain, floor: Floor) -> Manifest
         raise FormatError("signature_invalid", "the vault's checkpoint is not signed by a device of this vault")
     if not manifest.is_of(floor):
         raise FormatError("checkpoint_mismatch", "the vault's checkpoint does not hold what the keyring says")
+    if manifest.counter > max((row.counter for row in floor.rows.values()), default=0):
+        raise FormatError("checkpoint_invalid", "the vault's checkpoint has a counter that no log of it has")
     return manifest
 
 

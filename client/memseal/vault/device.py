@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from memseal.errors import DeviceEnded, DeviceFileDamaged, Finding, FormatError, LocalRollback, PassphraseWrong
 from memseal.format.device_file import (
@@ -18,7 +18,7 @@ from memseal.format.device_file import (
 )
 from memseal.format.fields import U53, Fields
 from memseal.format.keyring import PublicSection
-from memseal.format.keys import LocalKey
+from memseal.format.keys import CacheSecret, LocalKey
 from memseal.format.log import End
 from memseal.format.primitives import public_signing_key
 from memseal.store.folder import DEVICE, VaultFolder
@@ -30,6 +30,13 @@ class RemoteMarks:
 
     keyring: int = 0
     logs: Mapping[bytes, End] = field(default_factory=dict[bytes, End])
+
+
+class CacheMark(NamedTuple):
+    """One cache: the nonce in its preamble, and the secret without which it does not open."""
+
+    nonce: bytes
+    secret: CacheSecret
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,14 @@ class Marks:
     """The keyring version up to which this device has written again what its ended keys had written: once is enough."""
     making: bytes = bytes(32)
     """The digest of the keyring version that this device made last: noted before it is stored anywhere."""
+    branch: bytes = bytes(32)
+    """The digest of the newest version of the branch that this device is going over to: noted before it is there."""
     stripped: int = 0
     """The keyring version up to which the sealed parts are gone from here: one that is there again was put back."""
     settled: bytes = b""
     """The checkpoint at whose floor all logs were cut: a file from before it that is there again was put back."""
-    caches: tuple[bytes, ...] = ()
-    """How the preamble's nonce of the cache may be: of the one that was sealed last, or was about to be replaced."""
+    caches: tuple[CacheMark, ...] = ()
+    """The cache that was sealed last, and until that is done the one that it replaces; none after an erase."""
     replaces: bytes = b""
     """The device whose place in this folder this one took, by recovery code: it is ended with the next passphrase."""
 
@@ -67,15 +76,23 @@ class Marks:
             "server": self.server,
             "rewritten": self.rewritten,
             "making": self.making,
+            "branch": self.branch,
             "stripped": self.stripped,
             "replaces": self.replaces,
             "settled": self.settled,
-            "caches": list(self.caches),
+            "cache_secrets": [[mark.nonce, mark.secret.reveal()] for mark in self.caches],
         }
 
 
 # Marks that were written before there were these lack them.
-_SINCE: Mapping[str, Any] = {"making": bytes(32), "stripped": 0, "replaces": b"", "settled": b"", "caches": []}
+_SINCE: Mapping[str, Any] = {
+    "making": bytes(32),
+    "branch": bytes(32),
+    "stripped": 0,
+    "replaces": b"",
+    "settled": b"",
+    "cache_secrets": [],
+}
 
 
 def decode_marks(value: Any) -> Marks:
@@ -91,13 +108,17 @@ def decode_marks(value: Any) -> Marks:
         server=fields.text("server"),
         rewritten=fields.count("rewritten"),
         making=fields.size("making", 32),
+        branch=fields.size("branch", 32),
         stripped=fields.count("stripped"),
         replaces=fields.octets("replaces"),
         settled=fields.octets("settled"),
-        caches=tuple(
-            Fields({"nonce": nonce}, "record_content", "marks").octets("nonce") for nonce in fields.array("caches")
-        ),
+        caches=tuple(_decode_cache(nonce, secret) for nonce, secret in fields.tuples("cache_secrets", 2)),
     )
+
+
+def _decode_cache(nonce: Any, secret: Any) -> CacheMark:
+    fields = Fields({"nonce": nonce, "secret": secret}, "record_content", "marks")
+    return CacheMark(fields.size("nonce", 12), CacheSecret(fields.size("secret", CacheSecret.SIZE)))
 
 
 def _decode_remote(value: Any) -> RemoteMarks:
@@ -144,10 +165,10 @@ class Device:
         """Vault and device id, as the device file's recipes take them."""
         return self.vault_id, self.device_id
 
-    def save(self, folder: VaultFolder) -> None:
+    def save(self, folder: VaultFolder, name: str = DEVICE) -> None:
         """Write the device file anew, durably."""
         marks = seal_marks(self.file_id, self.slots, self.keys.local, self.marks.to_value())
-        folder.replace(DEVICE, DeviceFile(self.vault_id, self.device_id, self.slots, marks).to_bytes())
+        folder.replace(name, DeviceFile(self.vault_id, self.device_id, self.slots, marks).to_bytes())
 
     def with_marks(self, marks: Marks) -> "Device":
         """Return the device with other marks."""

@@ -53,10 +53,10 @@ def _moved(value: Value, rows: int) -> Value:
     return value if row is None else {**value, EMBEDDING: row + rows}
 
 
-def log_values(content: Content) -> list[Value]:
-    """Return the operations of a log's record, each with the stamp of its first place."""
+def log_values(content: Content, epoch: int) -> list[Value]:
+    """Return the operations of a record of this epoch's log, each with the stamp of its first place."""
     try:
-        meta = decode_meta(content.meta)
+        meta = decode_meta(content.meta, epoch)
     except FormatError:
         return []  # it has no effect anywhere
     operations: list[Value] = [value if type(value) is dict else {} for value in meta.operations]

@@ -46,9 +46,10 @@ def saved_from(logbook: Logbook, floor: Floor, said: Iterable[Said], logs: Mappi
     held, saved, view = _Held(said), Saved(), logbook.view
     dismissed = view.state.erasures.dismissed()
     for stream_id, covered in logs.items():
+        epoch = logbook.logs[stream_id].stream.epoch
         for record in logbook.records_to_drop(stream_id, floor.rows[stream_id]):
             columns = record.content.columns
-            left_out, changed, bare = held.compare(said_in(view, log_values(record.content), columns, 1 << 53))
+            left_out, changed, bare = held.compare(said_in(view, log_values(record.content, epoch), columns, 1 << 53))
             gleaned = glean(view, left_out, columns, 1 << 53)
             # A record that its maker could not read, and gave up, is no fault of its.
             if covered and (stream_id, record.place.index) not in dismissed:

@@ -1,7 +1,7 @@
 """Make a new device one of a vault's devices, by what opens it from outside (sync-protocol §6)."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,16 +22,18 @@ from memseal.format.device_file import KeySet, Stretch
 from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.keys import SigningKey, VaultKey
 from memseal.format.kit import parse_kit
+from memseal.format.primitives import public_signing_key
 from memseal.store.disk import Disk
 from memseal.store.folder import VaultFolder
 from memseal.sync.messages import Absent, Answer, Content, GetKeyring, PutKeyring, Refused, Stored
 from memseal.transport import Transport
 from memseal.vault import syncing
+from memseal.vault.begun import Begun
 from memseal.vault.creation import entry_for, new_device, new_key_set
 from memseal.vault.device import Device
 from memseal.vault.keychain import version_file
 from memseal.vault.opening import stretcher
-from memseal.vault.proving import KitOpener, Opener, prove
+from memseal.vault.proving import DeviceOpener, KitOpener, Opener
 
 _TRIES = 8  # another device can make a version between our look and our put
 
@@ -44,12 +46,35 @@ def join(path: Path, disk: Disk, kit_text: str, passphrase: str, remote: str | N
 
 def join_with(path: Path, disk: Disk, opener: Opener, stretch: Stretch, address: str, name: str) -> VaultFolder:
     """Join, and make the vault's folder; nothing is written anywhere before the vault key was proven."""
+    check_place(path, disk, opener.name, address)
+    begun = Begun(path, disk)
+    device = begun.open(opener.vault_id, stretch)
+    joiner = Joiner.draw(name) if device is None else Joiner(device.keys, device.device_id, name)
+    return enter(path, disk, opener, joiner, stretch, address)[0]
+
+
+def check_place(path: Path, disk: Disk, what: str, address: str) -> None:
+    """Raise `RemoteUnknown` or `VaultExists` where a vault could not be joined at a path."""
     if not address:
-        raise RemoteUnknown(f"the {opener.name} names no server: give its address")
+        raise RemoteUnknown(f"the {what} names no server: give its address")
     if not disk.is_free(path):
         raise VaultExists(f"something is already at {path}: choose another path")
-    joiner = Joiner.draw(name)
-    versions, address = join_there(opener, joiner, address, ())
+
+
+def enter(
+    path: Path, disk: Disk, opener: Opener, joiner: "Joiner", stretch: Stretch, address: str
+) -> tuple[VaultFolder, KeyringVersion]:
+    """Let a joiner in, make the vault's folder, and return it with the version by which it joined."""
+    begun = Begun(path, disk)
+
+    def announce(newest: KeyringVersion, server: str) -> None:
+        begun.keep(joiner.device(newest, stretch), server)
+
+    try:
+        versions, address = join_there(opener, joiner, address, (), announce)
+    except RemoteRefused:
+        begun.forget()
+        raise
     device = joiner.device(versions[-1], stretch)
     device = device.with_marks(replace(device.marks, server=address))
 
@@ -58,7 +83,24 @@ def join_with(path: Path, disk: Disk, opener: Opener, stretch: Stretch, address:
             folder.replace(version_file(each.public.version), each.content)
         device.save(folder)
 
-    return VaultFolder.create(path, disk, secrets.token_hex(8), fill)
+    folder = VaultFolder.create(path, disk, secrets.token_hex(8), fill)
+    begun.forget()
+    return folder, joiner.joined_by(versions)
+
+
+def resume(path: Path, disk: Disk, stretch: Stretch) -> VaultFolder | None:
+    """Go on with a join that was cut short after the server had its version; None where there is no such join."""
+    begun = Begun(path, disk)
+    device = begun.open(None, stretch)
+    if device is None:
+        return None
+    joiner = Joiner(device.keys, device.device_id, "")
+    try:
+        return enter(path, disk, DeviceOpener(device), joiner, stretch, device.marks.server)[0]
+    except RemoteRefused as error:
+        if error.code not in ("key_unknown", "key_ended", "vault_unknown"):
+            raise
+        return None
 
 
 @dataclass(frozen=True)
@@ -85,23 +127,47 @@ class Joiner:
         signers = [epoch_key, self.keys.sign]
         return build_version(newest.vault_id, joined, vault_key, hidden, newest.slots, signers), epoch_key
 
+    @property
+    def signing_public(self) -> bytes:
+        """The public signing key."""
+        return public_signing_key(self.keys.sign)
+
+    def is_in(self, version: KeyringVersion) -> bool:
+        """Return whether a version lists this device as active."""
+        entry = version.public.entry_of(self.signing_public)
+        return entry is not None and entry.ended is None
+
+    def joined_by(self, versions: Sequence[KeyringVersion]) -> KeyringVersion:
+        """Return the first version that lists it."""
+        return next(each for each in versions if self.is_in(each))
+
     def device(self, version: KeyringVersion, stretch: Stretch) -> Device:
         """Return this device as its file is to hold it."""
         return new_device(version, self.keys, self.device_id, stretch)
 
 
 def join_there(
-    opener: Opener, joiner: Joiner, address: str, known: Sequence[KeyringVersion]
+    opener: Opener,
+    joiner: Joiner,
+    address: str,
+    known: Sequence[KeyringVersion],
+    announce: Callable[[KeyringVersion, str], None] | None = None,
 ) -> tuple[list[KeyringVersion], str]:
     """Join on a server, and return the keyring with the version that did it, and the name that the server has in marks.
 
-    `known` is the beginning of the keyring as it is here; it is not fetched again.
+    `known` is the beginning of the keyring as it is here; it is not fetched again. `announce` is told the newest
+    version, and the server's name, when they are proven and before anything is stored there.
     """
     transport = syncing.open_transport(address, opener.vault_id, opener.request_key())
     try:
         for _ in range(_TRIES):
             versions = _fetch_keyring(transport, opener, known)
-            version, signer = joiner.version(versions[-1], prove(opener, versions))
+            vault_key = opener.prove(versions)
+            if joiner.is_in(versions[-1]):
+                return versions, transport.address  # by an earlier try, whose answer was lost
+            version, signer = joiner.version(versions[-1], vault_key)
+            if announce is not None:
+                announce(versions[-1], transport.address)
             writer = syncing.open_transport(transport.address, opener.vault_id, signer)
             try:
                 if put_version(writer, version):

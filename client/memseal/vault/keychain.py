@@ -8,11 +8,16 @@ from memseal.errors import BoxMissing, FormatError
 from memseal.format.acceptance import accept
 from memseal.format.boxes import Secrets, open_device_box, open_secrets
 from memseal.format.derivation import log_key
+from memseal.format.fields import Fields
 from memseal.format.keyring import DeviceEntry, Ended, KeyringVersion, PublicSection, decode_version
 from memseal.format.keys import RecordKey, VaultKey, WrappingKey
 from memseal.format.log import End
 from memseal.format.preamble import Kind, decode_preamble, stream_id_of
+from memseal.format.values import decode_value
 from memseal.store.folder import KEYRING, VaultFolder
+
+BRANCH = f"{KEYRING}/branch.mseal"
+"""The versions of another branch, while this device goes over to it: they count in place of those from there on."""
 
 
 def version_file(version: int) -> str:
@@ -49,9 +54,10 @@ class Keyring:
 def load_keyring(folder: VaultFolder, vault_id: bytes) -> Keyring:
     """Return the keyring in a vault's folder, checked from version 1 on; raises `FormatError`."""
     names = [stem for stem in folder.stems(KEYRING) if len(stem) == 8 and stem.isascii() and stem.isdigit()]
+    branch = _branch(folder)
     keyring: Keyring | None = None
-    for number in range(1, len(names) + 1):
-        content = folder.read(version_file(number))
+    for number in range(1, max(branch, default=len(names)) + 1):
+        content = branch.get(number) or folder.read(version_file(number))
         if content is None:
             raise FormatError("keyring_missing", f"keyring version {number} is missing: restore it, or join again")
         version = decode_version(content, vault_id)
@@ -59,6 +65,16 @@ def load_keyring(folder: VaultFolder, vault_id: bytes) -> Keyring:
     if keyring is None or keyring.newest.boxes is None:
         raise FormatError("keyring_missing", "the newest keyring version is missing: restore it, or join again")
     return keyring
+
+
+def _branch(folder: VaultFolder) -> dict[int, bytes]:
+    """Return the versions of a branch that this device was going over to, by number."""
+    content = folder.read(BRANCH)
+    if content is None:
+        return {}
+    fields = Fields({"versions": decode_value(content)}, "keyring_malformed", BRANCH)
+    versions = [Fields({"one": each}, "keyring_malformed", BRANCH).octets("one") for each in fields.array("versions")]
+    return {decode_version(each).public.version: each for each in versions}
 
 
 def _first(version: KeyringVersion) -> Keyring:

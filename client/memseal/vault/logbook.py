@@ -212,7 +212,7 @@ class Logbook:
         """Return what a record says; what it says of counters and heads is noted."""
         where = f"{log.name}#{record.place.index}"
         try:
-            meta = decode_meta(record.content.meta)
+            meta = decode_meta(record.content.meta, log.stream.epoch)
         except FormatError as error:
             self.note(Finding(error.code, where, str(error)))
             return None
@@ -283,7 +283,7 @@ class Logbook:
     def _append(self, log: Log, opening: bytes, batches: Sequence[Batch]) -> list[Composed]:
         """Make a write durable, and return what it says; the sealed bytes are let go of before that is applied."""
         heads = self._news_for(log)
-        contents, composed = compose(log.counter or self._highest_own(), heads, batches)
+        contents, composed = compose(log.stream.epoch, log.counter or self._highest_own(), heads, batches)
         records, end = LogWriter(log.stream.preamble, log.stream.key, self._signing_key, log.end).write(contents)
         # The record that ends a write is there only if the others are: or a crash could leave a part that looks whole.
         if opening:
@@ -427,7 +427,7 @@ class Logbook:
             if record.place.index >= log.end.records:
                 break  # of a write that was not finished
             try:
-                meta = decode_meta(record.content.meta)
+                meta = decode_meta(record.content.meta, log.stream.epoch)
             except FormatError:
                 continue  # it was noted when the log was read, and has no effect anywhere
             counter = meta.counter
@@ -540,7 +540,7 @@ class Logbook:
         counter = 0 if log.base is None else log.base.counter
         for record in self._reader(log).read(content, log.start).trusted:
             with contextlib.suppress(FormatError):  # it was noted when the log was read
-                counter = max(counter, decode_meta(record.content.meta).counter)
+                counter = max(counter, decode_meta(record.content.meta, log.stream.epoch).counter)
         return counter
 
     # ── what remotes have ───────────────────────────────────────────────────────────────────────────

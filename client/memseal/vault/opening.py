@@ -8,17 +8,18 @@ from dataclasses import dataclass, field, replace
 from memseal.errors import Finding, LocalRollback, MemsealError, VaultMissing
 from memseal.format.device_file import Stretch
 from memseal.format.floor import Floor, Row
-from memseal.format.keys import StretchedPassphrase
+from memseal.format.keys import CacheSecret, StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
 from memseal.store.folder import DEVICE, LOGS, VaultFolder
-from memseal.vault.cache import VIEW, cache_nonce, drop_erased, load_cache, save_cache
+from memseal.vault.cache import VIEW, cache_nonce, load_cache, save_cache
 from memseal.vault.checkpoints import damage_of_incomplete, floors_to_load, load_checkpoint
-from memseal.vault.device import Device, Marks, decode_device_file_marks, open_device, read_device_file
+from memseal.vault.device import CacheMark, Device, Marks, decode_device_file_marks, open_device, read_device_file
 from memseal.vault.floors import floor_with, preambles
-from memseal.vault.keychain import Keychain, Keyring, load_keyring, strip, version_file
+from memseal.vault.keychain import BRANCH, Keychain, Keyring, load_keyring, strip, version_file
 from memseal.vault.log_files import log_file
 from memseal.vault.logbook import Logbook
+from memseal.vault.switching import finish_switch
 
 # A cache is written when this many bytes of log were read that it does not cover: some twenty milliseconds of reading.
 _CACHE_WORTH = 1 << 18
@@ -61,11 +62,12 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
     keyring = load_keyring(folder, file.vault_id)
     device = open_device(file, keyring.public, stretch)
     keychain = Keychain.open(keyring, device.keys.wrap, device.signing_public)
-    _check_keyring(device.marks, keyring)
+    _check_keyring(device.marks, keyring, switching=folder.size(BRANCH) is not None)
     if not read_only:
         folder.take_over()
         if device.slots != file.slots:
             device.save(folder)
+        device = finish_switch(folder, device, keychain)
     opened = open_logs(folder, device, keychain)
     if not read_only:
         finish_key_change(opened)
@@ -74,8 +76,12 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
 
 def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened:
     """Read logs, from the cache where it holds and from the files for the rest."""
-    logbook, covered = load_cache(folder, device, keychain) or (_with_checkpoint(folder, device, keychain, View()), 0)
+    cached = load_cache(folder, device, keychain)
+    logbook, covered = cached or (_with_checkpoint(folder, device, keychain, View()), 0)
     logbook.load(device.marks.logs)
+    if cached is None and logbook.view.state.erasures.ids:
+        # One that was passed over may still hold what was erased: an erase may have been cut short, here or in a sync.
+        logbook.view.content_went = True
     if logbook.view.pin_moved:
         logbook = rebuilt(folder, device, keychain, logbook.view)
         covered = 0
@@ -134,9 +140,11 @@ def rebuilt(folder: VaultFolder, device: Device, keychain: Keychain, before: Vie
     return logbook
 
 
-def _check_keyring(marks: Marks, keyring: Keyring) -> None:
+def _check_keyring(marks: Marks, keyring: Keyring, *, switching: bool) -> None:
     """Notice a keyring that was put back to an older state."""
     newest = keyring.newest
+    if switching and newest.digest == marks.branch:
+        return  # of another branch, where its numbers may be lower
     if newest.public.version < marks.keyring:
         raise LocalRollback("the keyring was put back to an older version: restore the newer files, or join again")
     if newest.public.version == marks.keyring and newest.digest != marks.digest:
@@ -169,7 +177,7 @@ def _put_back(opened: Opened, marks: Marks) -> list[Finding]:
         detail = "older than the keyring: it was put back, and nothing is lost by it"
         found.append(Finding("local_rollback", DEVICE, detail))
     nonce = cache_nonce(opened.folder)
-    if nonce is not None and marks.caches and nonce not in marks.caches:
+    if nonce is not None and marks.caches and nonce not in [mark.nonce for mark in marks.caches]:
         # It was passed over, unless it still says what the logs say.
         found.append(Finding("local_rollback", VIEW, "an older state was put back: it costs only time"))
     return found
@@ -235,8 +243,12 @@ def strip_older(opened: Opened) -> None:
 
 
 def drop_stale_cache(opened: Opened) -> None:
-    """Delete a cache that still holds what was erased."""
-    if drop_erased(opened.folder, opened.logbook):
+    """Forget and delete a cache that still holds what was erased."""
+    if opened.logbook.view.content_went:
+        # The secret first: then no copy of it opens either, and what a crash leaves is deleted at the next opening.
+        _mark_caches(opened, ())
+        opened.folder.remove(VIEW)
+        opened.logbook.view.content_went = False
         opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
 
 
@@ -251,17 +263,18 @@ def save_marks(opened: Opened) -> None:
 def write_cache(opened: Opened) -> None:
     """Seal the view for the next opening, where that will save enough time."""
     if opened.uncached >= _CACHE_WORTH:
-        nonce, before = secrets.token_bytes(12), cache_nonce(opened.folder)
+        mark = CacheMark(secrets.token_bytes(12), CacheSecret(secrets.token_bytes(CacheSecret.SIZE)))
+        there = cache_nonce(opened.folder)
         # Noted first, so that a crash leaves no cache that seems to have been put back.
-        _mark_caches(opened, (nonce,) if before is None else (nonce, before))
-        save_cache(opened.folder, opened.device, opened.logbook, nonce)
-        _mark_caches(opened, (nonce,))
+        _mark_caches(opened, (mark, *(each for each in opened.device.marks.caches if each.nonce == there)))
+        save_cache(opened.folder, opened.device, opened.logbook, mark)
+        _mark_caches(opened, (mark,))
         opened.uncached = 0
 
 
-def _mark_caches(opened: Opened, nonces: tuple[bytes, ...]) -> None:
-    if opened.device.marks.caches != nonces:
-        opened.device = opened.device.with_marks(replace(opened.device.marks, caches=nonces))
+def _mark_caches(opened: Opened, caches: tuple[CacheMark, ...]) -> None:
+    if opened.device.marks.caches != caches:
+        opened.device = opened.device.with_marks(replace(opened.device.marks, caches=caches))
         opened.device.save(opened.folder)
 
 

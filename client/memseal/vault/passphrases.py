@@ -8,13 +8,12 @@ from memseal.format.boxes import open_device_box, open_slot, slot_cost
 from memseal.format.device_file import KeySet, Stretch, open_key_set
 from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.log import End
-from memseal.format.preamble import stream_id_of
 from memseal.format.primitives import check_passphrase, public_signing_key
 from memseal.transport import Transport
 from memseal.vault import syncing
 from memseal.vault.creation import new_key_set
+from memseal.vault.cutoffs import ends_of
 from memseal.vault.device import read_device_file
-from memseal.vault.floors import newest_rows
 from memseal.vault.joining import fetch
 from memseal.vault.keychain import load_keyring
 from memseal.vault.opening import Opened
@@ -51,15 +50,7 @@ def _own_ends(opened: Opened) -> Mapping[bytes, End]:
     """
     if not opened.device.marks.server:
         return {}
-    logbook = opened.logbook
-    ends = {name: log.end for name, log in logbook.logs.items() if logbook.is_own(log) and log.end.chain}
-    own, vault_id = opened.device.signing_public, opened.device.vault_id
-    covered = {
-        name: row.end
-        for name, row in newest_rows(opened.keychain.keyring).items()
-        if name not in logbook.logs and stream_id_of(vault_id, own, row.nonce) == name
-    }
-    return {**covered, **ends}
+    return ends_of(opened, opened.device.signing_public)
 
 
 def _replaced(opened: Opened) -> Mapping[bytes, Mapping[bytes, End]]:

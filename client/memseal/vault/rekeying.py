@@ -9,7 +9,7 @@ from memseal.format.boxes import open_device_box, open_slot, slot_cost
 from memseal.format.device_file import KeySet, Stretch, seal_key_set
 from memseal.format.keyring import KeyringVersion
 from memseal.format.keys import RecoverySecret, VaultKey
-from memseal.format.kit import RecoveryCode
+from memseal.format.kit import Kit, RecoveryCode
 from memseal.format.primitives import STANDARD_COST
 from memseal.vault import syncing
 from memseal.vault.cache import VIEW
@@ -34,12 +34,19 @@ def new_kit(opened: Opened, passphrase: Stretch, remote: str | None) -> None:
     """Replace the emergency kit by a new one behind the same passphrase; raises `PassphraseWrong`."""
 
     def change() -> Change:
-        _prove(opened, passphrase)
+        prove_passphrase(opened, passphrase)
         return Change(kit=passphrase)
 
     follow_stored(opened)
-    _prove(opened, passphrase)
+    prove_passphrase(opened, passphrase)
     renew(opened, change, remote)
+
+
+def emergency_kit(opened: Opened) -> str:
+    """Return the kit that counts now."""
+    chain = opened.keychain
+    generation = chain.keyring.public.kit.generation
+    return Kit(chain.vault_id, chain.secrets.kit_secret, generation, opened.device.marks.server).to_text()
 
 
 def new_recovery_code(opened: Opened, remote: str | None) -> str:
@@ -51,7 +58,7 @@ def new_recovery_code(opened: Opened, remote: str | None) -> str:
     return RecoveryCode(opened.device.vault_id, secret, generation, opened.device.marks.server).to_text()
 
 
-def _prove(opened: Opened, passphrase: Stretch) -> None:
+def prove_passphrase(opened: Opened, passphrase: Stretch) -> None:
     """Check a passphrase on the kit slot: this device itself may still sit behind an older one."""
     newest = opened.keychain.keyring.newest
     try:
@@ -118,6 +125,10 @@ def _put(device: Device, made: Made, address: str) -> bool:
     reader = syncing.open_transport(address, device.vault_id, made.keys.sign)
     try:
         return put_version(writer, made.version, reader)
+    except RemoteRefused as error:
+        if error.code != "key_ended":
+            raise
+        raise syncing.removed() from error  # another device was first
     finally:
         writer.close()
         reader.close()

@@ -10,7 +10,7 @@ from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.log import End
 from memseal.format.records import BODY_LIMIT, HEADER_SIZE
 from memseal.format.segment import FIRST, SEGMENT_TARGET, Segment
-from memseal.sync.messages import Shelf
+from memseal.sync.messages import Shelf, objects_of
 from memseal.sync.session import LocalLog
 from memseal.vault.keychain import Keychain, save_version, version_file
 from memseal.vault.log import end_of_whole_records
@@ -44,6 +44,11 @@ class VaultReplica:
             raise FormatError("keyring_missing", f"keyring version {version} is missing here")
         return content
 
+    def is_other(self, version: int, content: bytes) -> bool:
+        """Return whether this is another version than the one here under this number; raises `FormatError`."""
+        other = decode_version(content, self._opened.device.vault_id)
+        return other.public.version == version and other.digest != self._keyring.versions[version - 1].digest
+
     def accept_keyring(self, content: bytes) -> None:
         """Take the next version: checked, opened with this device's box, then stored.
 
@@ -76,10 +81,27 @@ class VaultReplica:
         """Return a manifest's or part's bytes, or None where it is not here."""
         return self._opened.folder.read(object_file(shelf, object_id))
 
+    def begun_object(self, shelf: Shelf, object_id: bytes) -> bytes:
+        """Return what was kept of an object when fetching it broke off; what is of no use any more is removed."""
+        folder, floor = self._opened.folder, self.floor()
+        named = [] if floor is None else [object_file(*each) for each in objects_of(floor.checkpoint, floor.parts)]
+        for name in folder.begun_names(shelf):
+            if name not in named:
+                folder.forget_begun(name)
+        return folder.begun(object_file(shelf, object_id))
+
+    def keep_object(self, shelf: Shelf, object_id: bytes, start: int, piece: bytes) -> None:
+        """Keep a piece of an object that is being fetched, so that it need not come again."""
+        self._opened.folder.begin(object_file(shelf, object_id), start, piece)
+
     def take_object(self, shelf: Shelf, object_id: bytes, content: bytes) -> None:
         """Store a manifest or part durably; raises `FormatError` where it is not the one that the floor names."""
-        check_object(self._opened, shelf, object_id, content)
-        self._opened.folder.replace(object_file(shelf, object_id), content)
+        folder, name = self._opened.folder, object_file(shelf, object_id)
+        try:
+            check_object(self._opened, shelf, object_id, content)
+            folder.replace(name, content)
+        finally:
+            folder.forget_begun(name)
 
     def adopt_floor(self) -> None:
         """Apply the floor's checkpoint, where all of it is here and was not applied, and cut the logs at its rows."""
@@ -96,6 +118,10 @@ class VaultReplica:
             for stream_id, log in logbook.logs.items()
             if log.end.records
         }
+
+    def misses_some(self) -> bool:
+        """Return whether a log here names records of another that are not here."""
+        return bool(self._opened.logbook.hidden())
 
     def wanted_from(self, stream_id: bytes) -> int:
         """Return the offset from which on a remote's bytes of a log are wanted."""

@@ -243,7 +243,7 @@ class Survey:
     def _of_log(self, log: Log, cut: Cut) -> Iterator[Saved]:
         for record in self.damaged.logbook.records(log.stream.stream_id, cut.records, log.end.records):
             try:
-                meta = decode_meta(record.content.meta)
+                meta = decode_meta(record.content.meta, log.stream.epoch)
             except FormatError:
                 continue  # it has no effect anywhere
             yield Saved(self._effective(meta.operations, meta.counter), record.content.columns)

@@ -15,9 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from memseal.embedding import Embedder, default_embedder
-from memseal.errors import DiskError, Finding, MemoryState, MemoryUnknown, VaultClosed, VaultMissing, VaultReadOnly
+from memseal.errors import (
+    DiskError,
+    Finding,
+    MemoryState,
+    MemoryUnknown,
+    RemoteUnknown,
+    VaultClosed,
+    VaultMissing,
+    VaultReadOnly,
+)
 from memseal.format.device_file import Stretch
-from memseal.format.kit import Kit
 from memseal.memory.memory import (
     Draft,
     Memory,
@@ -34,18 +42,22 @@ from memseal.store.folder import LOCK, VaultFolder
 from memseal.store.lock import VaultLock
 from memseal.vault import (
     adopting,
+    branching,
     bundle_import,
     bundles,
     erasing,
     joining,
+    naming,
     passphrases,
     recovering,
     reindexing,
     rekeying,
     repairing,
+    revoking,
+    roster,
     surveying,
-    syncing,
 )
+from memseal.vault.background import Access, LiveSync, OnState
 from memseal.vault.batch import Batch
 from memseal.vault.compacting import Compaction, compact, compact_when_due
 from memseal.vault.covering import Quarantined, quarantine
@@ -60,6 +72,8 @@ from memseal.vault.opening import (
     stretcher,
     write_cache,
 )
+from memseal.vault.revoking import Revocation
+from memseal.vault.roster import DeviceInfo
 from memseal.vault.searching import Hit, counted, listed, search
 from memseal.vault.settling import settle_floor
 from memseal.vault.status import Status, status_of
@@ -92,6 +106,8 @@ class Vault:
         self._embedder: Embedder | None = default_embedder() if embedder == "default" else embedder
         self._busy = threading.RLock()
         self._closed = False
+        self._live: list[LiveSync] = []
+        self._rounds = threading.Lock()
 
     # ── a vault's life ──────────────────────────────────────────────────────────────────────────────
 
@@ -221,6 +237,8 @@ class Vault:
 
     def close(self) -> None:
         """Seal the cache, note what was seen, let go of the lock; doing it twice is harmless."""
+        for live in list(self._live):
+            live.stop()
         with self._busy:
             if self._closed:
                 return
@@ -569,10 +587,7 @@ class Vault:
     def emergency_kit(self) -> str:
         """The string that, with the passphrase, lets a new device join: a secret, to be kept on paper."""
         with self._reading() as opened:
-            chain, marks = opened.keychain, opened.device.marks
-            return Kit(
-                chain.vault_id, chain.secrets.kit_secret, chain.keyring.public.kit.generation, marks.server
-            ).to_text()
+            return rekeying.emergency_kit(opened)
 
     def change_passphrase(self, old: str, new: str, *, remote: str | None = None) -> None:
         """Change the passphrase: new keys for this device, a new emergency kit, a new epoch.
@@ -601,6 +616,33 @@ class Vault:
         with self._writing() as opened:
             return rekeying.new_recovery_code(opened, remote)
 
+    def devices(self) -> Sequence[DeviceInfo]:
+        """Return all devices of the vault, also those that were removed, in the order in which they came."""
+        with self._reading() as opened:
+            return roster.devices(opened)
+
+    def rename_device(self, device: str, name: str, *, remote: str | None = None) -> None:
+        """Give a device (its id or present name) another name; no keys change.
+
+        Raises `DeviceUnknown`, `DeviceName`, or `RemoteUnreachable` as `change_passphrase` does.
+        """
+        with self._writing() as opened:
+            naming.rename(opened, device, name, remote)
+
+    def revoke(
+        self, device: str, passphrase: str, *, seen: Iterable[str] | None = None, remote: str | None = None
+    ) -> Revocation:
+        """Remove a device (its id or name), and renew all keys that it knew: it reads and writes nothing from then on.
+
+        The emergency kit of before, and a recovery code, open nothing any more: show the new ones. `seen` are the ids
+        of the devices that the user was shown: where there are others, nothing is changed (`DeviceUnseen`). Not given,
+        they are those that are here now. Raises `DeviceUnknown`, `DeviceIsThis`, `PassphraseWrong`, or
+        `RemoteUnreachable` as `change_passphrase` does.
+        """
+        known = None if seen is None else frozenset(seen)
+        with self._writing() as opened:
+            return revoking.revoke(opened, device, stretcher(passphrase), known, remote)
+
     def rekey(self, *, remote: str | None = None) -> None:
         """Begin a new epoch, under a new vault key; no data is touched, and all older keys are kept for it.
 
@@ -611,19 +653,49 @@ class Vault:
 
     # ── remotes ─────────────────────────────────────────────────────────────────────────────────────
 
-    def sync(self, remote: str | None = None, *, accept_rollback: bool = False) -> SyncReport:
+    def sync(
+        self, remote: str | None = None, *, accept_rollback: bool = False, passphrase: str | None = None
+    ) -> SyncReport:
         """Exchange what is new with a server (`https://…`) or a folder, and say what was done.
 
         Without `remote`: the server of the last time. Raises `RemoteUnreachable` (nothing is lost, try again),
-        `RolledBack` (the remote shows less than before; `accept_rollback=True` fills it up again), `KeyringForked`,
+        `RolledBack` (the remote shows less than before; `accept_rollback=True` fills it up again), `KeyringForked` (it
+        showed less to another device, which then changed keys; `accept_rollback=True` joins what both did, and takes
+        the vault's `passphrase` where keys had ended here: then show the new kit of the report's `joined`),
         `RemoteRefused`, `RemoteUnknown`, …
         """
         with self._writing() as opened:
-            report = syncing.sync(opened, remote, accept_rollback=accept_rollback)
+            known = None if passphrase is None else stretcher(passphrase)
+            report = branching.synchronise(opened, remote, accept_rollback=accept_rollback, passphrase=known)
             drop_stale_cache(opened)
             if remote in (None, opened.device.marks.server) and not erasing.finish(opened, remote):
                 compact_when_due(opened, remote)
             return report
+
+    def sync_in_background(self, remote: str | None = None, *, on_state: OnState | None = None) -> LiveSync:
+        """Follow a server or a folder from now on, until the handle's `stop` or the vault's `close`.
+
+        What is written goes there within a second, what others write comes as soon as it is there; what fails is tried
+        again, later and later. `on_state` is told each change of its `SyncState`, in a thread of its own. It holds the
+        vault only for moments. Without `remote`: the server of the last time. Raises `RemoteUnknown`, `VaultReadOnly`.
+        """
+        with self._writing() as opened:
+            address = remote or opened.device.marks.server
+        if not address:
+            raise RemoteUnknown("no remote is known yet: give a server's address or a folder")
+        live = LiveSync(Access(self._reading, self._settle_round, self._rounds), address, on_state)
+        self._live.append(live)
+        return live
+
+    def _settle_round(self, live: LiveSync, opened: Opened, report: SyncReport) -> None:
+        """Do what a round in the background leaves to be done, and let what came go on to other remotes."""
+        drop_stale_cache(opened)
+        if report.remote == opened.device.marks.server and not erasing.finish(opened, None):
+            compact_when_due(opened, None)
+        if report.pulled_bytes:
+            for other in self._live:
+                if other is not live:
+                    other.written()
 
     def compact(self, *, remote: str | None = None, thorough: bool = True) -> Compaction | None:
         """Make a checkpoint of all that is here, and drop what it covers from the logs, here and on the server.
@@ -679,15 +751,28 @@ class Vault:
         with self._reading() as opened:
             if self._lock is None:
                 raise VaultReadOnly("the vault was opened read-only: open it for writing")
-            yield opened
+            before = _extent(opened)
+            try:
+                yield opened
+            finally:
+                if self._live and _extent(opened) != before:
+                    for live in self._live:
+                        live.written()
 
 
 def _resume(opened: Opened) -> None:
-    """Go on with a compaction or an erase that was broken off."""
+    """Go on with a compaction, an erase or a join of branches that was broken off."""
+    branching.bring_in(opened)
     drop_stale_cache(opened)
     settle_floor(opened)
     if not opened.device.marks.server:
         erasing.finish(opened, None)
+
+
+def _extent(opened: Opened) -> tuple[int, int]:
+    """Return what grows with every write, and with every change of keys or the floor."""
+    version = opened.keychain.keyring.public.version
+    return version, sum(log.end.length for log in opened.logbook.logs.values())
 
 
 def _path(path: str | PathLike[str]) -> Path:

@@ -12,6 +12,7 @@ from memseal.format.keyring import DeviceEntry, Ended, KeyringVersion, PublicSec
 from memseal.format.keys import RecoverySecret, SigningKey, VaultKey
 from memseal.format.log import End
 from memseal.format.primitives import public_signing_key
+from memseal.vault.branches import JOINS, join_value
 from memseal.vault.creation import NewKit, NewRecovery, entry_for
 from memseal.vault.keychain import Keychain
 from memseal.vault.opening import Opened
@@ -19,7 +20,7 @@ from memseal.vault.opening import Opened
 
 @dataclass(frozen=True)
 class Change:
-    """What the next version changes: the floor alone, or the epoch and whatever else is named."""
+    """What the next version changes: the floor alone, names alone, or the epoch and whatever else is named."""
 
     keys: KeySet | None = None
     """New keys of this device."""
@@ -32,8 +33,17 @@ class Change:
     recovery: RecoverySecret | None = None
     """The secret of a new recovery code."""
     floor: Floor | None = None
+    names: Mapping[bytes, str] = field(default_factory=dict[bytes, str])
+    """New names of devices, by their ids."""
+    joins: Collection[bytes] = ()
+    """Digests of the versions of another branch that is given up with this."""
     epochs: Collection[int] | None = None
     """The earlier epochs whose vault keys stay in the history; all that are known, if not given."""
+
+    @property
+    def same_epoch(self) -> bool:
+        """Whether nobody's keys change, so that the epoch goes on."""
+        return self.floor is not None or bool(self.names)
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ def next_version(opened: Opened, change: Change) -> Made:
     """Return the version that follows the newest one here."""
     vault_id, chain = opened.device.vault_id, opened.keychain
     before, number = chain.keyring.public, chain.keyring.public.version + 1
-    vault_key = chain.vault_key if change.floor is not None else VaultKey(secrets.token_bytes(32))
+    vault_key = chain.vault_key if change.same_epoch else VaultKey(secrets.token_bytes(32))
     kit = code = None
     if change.kit is not None:
         kit = NewKit.draw(vault_id, before.kit.generation + 1, number)
@@ -63,6 +73,7 @@ def next_version(opened: Opened, change: Change) -> Made:
     hidden = replace(
         chain.secrets,
         history=_history(chain, public.epoch, change.epochs),
+        names={**chain.secrets.names, **change.names},
         kit_secret=chain.secrets.kit_secret if kit is None else kit.secret,
     )
     slots = chain.keyring.newest.slots
@@ -85,8 +96,8 @@ def _section(opened: Opened, change: Change, vault_key: VaultKey) -> PublicSecti
     newest = opened.keychain.keyring.newest
     before, number = newest.public, newest.public.version + 1
     following = replace(before, version=number, previous=newest.digest)
-    if change.floor is not None:
-        return replace(following, floor=change.floor)
+    if change.same_epoch:
+        return replace(following, floor=change.floor or before.floor)
     epoch_key = epoch_signing_key(vault_key, newest.vault_id, before.epoch + 1)
     return replace(
         following,
@@ -95,6 +106,7 @@ def _section(opened: Opened, change: Change, vault_key: VaultKey) -> PublicSecti
         epoch_key=public_signing_key(epoch_key),
         devices=_entries(opened, change, number),
         passphrase_since=number if change.new_passphrase else before.passphrase_since,
+        others={**before.others, JOINS: join_value(number, change.joins)} if change.joins else before.others,
     )
 
 
@@ -121,6 +133,6 @@ def _signers(opened: Opened, change: Change, vault_key: VaultKey) -> list[Signin
     signers = [opened.device.keys.sign, epoch_signing_key(chain.vault_key, vault_id, epoch)]
     if change.keys is not None:
         signers.append(change.keys.sign)
-    if change.floor is None:
+    if not change.same_epoch:
         signers.append(epoch_signing_key(vault_key, vault_id, epoch + 1))
     return signers

@@ -95,7 +95,7 @@ def _shown(content: Content) -> str:
 
 
 def _operations(meta: dict[str, Any]) -> None:
-    found = decode_meta(meta)
+    found = decode_meta(meta, 1)
     for position, value in enumerate(found.operations):
         try:
             operation, stamp = decode_operation(value, found.counter, position)
@@ -168,7 +168,7 @@ def _state(content: bytes) -> None:
     for index, body in enumerate(bodies_of(content[1:])):
         try:
             found.append(decode_content(memoryview(body), _PREAMBLE, index)[0])
-            decode_meta(found[-1].meta)
+            decode_meta(found[-1].meta, 1)
         except FormatError:
             found = found[:index]
     digests = {_digest(found), _digest(found[::-1])}
@@ -180,7 +180,7 @@ def _digest(found: list[Content]) -> bytes:
     try:
         for number, each in enumerate(found):
             try:
-                said, _ = decoded(decode_meta(each.meta), each.columns, f"record {number}")
+                said, _ = decoded(decode_meta(each.meta, 1), each.columns, f"record {number}")
             except FormatError:
                 continue
             view.apply_all([said])
@@ -194,7 +194,7 @@ def _is_ambiguous(found: list[Content]) -> bool:
     stamps = list[bytes]()
     for each in found:
         try:
-            meta = decode_meta(each.meta)
+            meta = decode_meta(each.meta, 1)
         except FormatError:
             continue
         for position, value in enumerate(meta.operations):

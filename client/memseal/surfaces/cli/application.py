@@ -12,6 +12,7 @@ import memseal
 from memseal.errors import DiskError, MemsealError
 from memseal.surfaces.cli import exits, export, files, giving_up, keys, memories, mending, recovery, story, upkeep
 from memseal.surfaces.cli.output import use_utf8, write_error
+from memseal.transport.network import CA_FILE, use_ca_file
 
 _PROGRAM = "memseal"
 _ABOUT = """Memories for AI apps, sealed on this device and synchronised through a server that cannot read them.
@@ -85,8 +86,17 @@ def _program(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    ca_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--ca-file",
+            envvar=CA_FILE,
+            metavar="PATH",
+            help="PEM file of the authorities that servers' certificates are checked with, instead of the system's.",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    use_ca_file(ca_file)
 
 
 application = _application()

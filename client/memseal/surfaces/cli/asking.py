@@ -35,6 +35,11 @@ def next_passphrase(descriptor: int | None) -> str:
     return _chosen(descriptor, "New passphrase: ", NEW_PASSPHRASE, "--new-passphrase-fd")
 
 
+def newer_passphrase() -> str | None:
+    """Return the vault's newest passphrase where the environment gives one: this device may have an older one."""
+    return _given(None, NEW_PASSPHRASE)
+
+
 def file_passphrase(descriptor: int | None) -> str:
     """Return the passphrase of a file to import."""
     given = _given(descriptor, FILE_PASSPHRASE)

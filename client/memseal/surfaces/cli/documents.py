@@ -19,7 +19,8 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | | … unknown_fields (name: count), interrupted; with --dry-run also dry_run, first (the fields of memories) |
 | import of a bundle | format (bundle), new, operations, findings (code, where, detail), dry_run |
 | export | path, memories, left_out; the lines it writes are memories with the member `memseal` |
-| sync | remote, new_memories, pulled_bytes, pushed_bytes, findings (code, where, detail) |
+| sync | remote, new_memories, pulled_bytes, pushed_bytes, findings (code, where, detail), … |
+| | … joined (emergency_kit, recovery_code: secrets, shown this once, or null; null: there were no two branches) |
 | status | the fields of `memseal.Status` |
 | verify | ok, findings (code, where, detail) |
 | repair | plan (damage, files, memories, server, remotes), repaired (path, memories, same_state, findings), … |
@@ -42,6 +43,7 @@ from memseal.errors import Finding
 from memseal.memory.memory import Memory
 from memseal.surfaces.importing.items import ImportItem
 from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION
+from memseal.vault.background import SyncState
 from memseal.vault.bundle_import import BundleReport
 from memseal.vault.covering import Quarantined
 from memseal.vault.erasing import Erasure
@@ -164,6 +166,21 @@ def of_sync(report: SyncReport) -> Document:
         "pulled_bytes": report.pulled_bytes,
         "pushed_bytes": report.pushed_bytes,
         "findings": of_findings(report.findings),
+        "joined": None if report.joined is None else asdict(report.joined),
+    }
+
+
+def of_sync_state(state: SyncState) -> Document:
+    """Return how a vault that follows a remote and that remote stand to each other."""
+    error = state.error
+    return {
+        "state": state.phase,
+        "remote": state.remote,
+        "error": None if error is None else {"code": error.code, "message": str(error)},
+        "next_try_at": _time(state.next_try_at),
+        "advice": state.advice or None,
+        "synced_at": _time(state.synced_at),
+        "report": None if state.report is None else of_sync(state.report),
     }
 
 

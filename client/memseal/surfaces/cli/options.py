@@ -131,12 +131,17 @@ _INCOMPLETE = "! Part of this vault cannot be read, so memories are missing here
 
 @contextmanager
 def open_vault(
-    path: Path | None, descriptor: int | None, *, read_only: bool = False, warn: bool = True
+    path: Path | None,
+    descriptor: int | None,
+    *,
+    read_only: bool = False,
+    warn: bool = True,
+    passphrase: str | None = None,
 ) -> Generator[Vault]:
     """Open the vault that the options name, and close it afterwards; `warn` where memories are missing from it."""
     embedder = embedder_choice()
     with Vault.open(
-        path or default_vault(), asking.passphrase(descriptor), read_only=read_only, embedder=embedder
+        path or default_vault(), passphrase or asking.passphrase(descriptor), read_only=read_only, embedder=embedder
     ) as vault:
         if warn and any(_is_loss(finding) for finding in vault.status().findings):
             # Other programs are told as well: an export without them would pass for whole.

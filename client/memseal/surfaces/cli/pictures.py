@@ -11,6 +11,7 @@ from memseal.errors import Finding
 from memseal.memory.memory import Memory, State
 from memseal.surfaces.cli.output import write_lines
 from memseal.surfaces.display import shortened, visible
+from memseal.vault.branches import Joined
 from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 
@@ -145,6 +146,18 @@ def size(size_bytes: int) -> str:
     if size_bytes < 1024:
         return f"{size_bytes} bytes"
     return f"{size_bytes / 1024:,.1f} KiB" if size_bytes < 1 << 20 else f"{size_bytes / (1 << 20):,.1f} MiB"
+
+
+def show_joined(console: Console, joined: Joined) -> None:
+    """Print that two branches were joined, and the secrets that are new."""
+    console.print("The server's keyring had gone another way: both were joined, and nothing was lost.", soft_wrap=True)
+    if joined.emergency_kit is not None:
+        show_kit(console, joined.emergency_kit)
+    if joined.recovery_code is not None:
+        purpose = (
+            "This code alone opens the vault if the passphrase is lost.\nThe one of before opens nothing any more."
+        )
+        show_secret(console, "recovery code", joined.recovery_code, purpose, "It is not shown again.")
 
 
 def show_kit(console: Console, kit: str) -> None:

@@ -9,12 +9,13 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from memseal.surfaces.cli import documents, exits
+from memseal.surfaces.cli import asking, documents, exits
 from memseal.surfaces.cli.files import progress_bar
 from memseal.surfaces.cli.keys import Remote
 from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
 from memseal.surfaces.cli.output import notes, screen, write_json, write_lines
-from memseal.surfaces.cli.pictures import show_findings, show_status, size
+from memseal.surfaces.cli.pictures import show_findings, show_joined, show_status, size
+from memseal.surfaces.cli.watching import watch
 from memseal.surfaces.display import visible
 
 
@@ -24,15 +25,37 @@ def sync(
         typer.Argument(metavar="REMOTE", help="A server's address or a folder; the last server if not given."),
     ] = None,
     accept_rollback: Annotated[
-        bool, typer.Option("--accept-rollback", help="Fill a server up again that shows less than it showed before.")
+        bool,
+        typer.Option(
+            "--accept-rollback",
+            help="Fill a server up again that shows less than it showed before; where its keys went another way since,"
+            " join both (MEMSEAL_NEW_PASSPHRASE: the newest passphrase, if this device still has an older one).",
+        ),
+    ] = False,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Go on until Ctrl-C; with --json one line for each change of state.")
     ] = False,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
 ) -> int:
-    """Exchange what is new with a server or a folder, which learn nothing of what is in it."""
-    with open_vault(vault, passphrase_fd, warn=False) as opened, notes().status("synchronising"):
-        report = opened.sync(remote, accept_rollback=accept_rollback)
+    """Exchange what is new with a server or a folder, which learn nothing of what is in it.
+
+    With --watch it follows: what another program writes to this vault cannot come in meanwhile, for one alone has it
+    open; what other devices write does, and is here for the next command.
+    """
+    if watching:
+        if accept_rollback:
+            raise exits.WrongUsage("--accept-rollback is for one synchronisation: without --watch")
+        with open_vault(vault, passphrase_fd, warn=False) as opened:
+            return watch(opened, remote, as_json=as_json)
+    passphrase = asking.passphrase(passphrase_fd)
+    newest = (asking.newer_passphrase() or passphrase) if accept_rollback else None
+    with (
+        open_vault(vault, passphrase_fd, warn=False, passphrase=passphrase) as opened,
+        notes().status("synchronising"),
+    ):
+        report = opened.sync(remote, accept_rollback=accept_rollback, passphrase=newest)
     if as_json:
         write_json(documents.of_sync(report))
     else:
@@ -43,6 +66,8 @@ def sync(
             soft_wrap=True,
         )
         show_findings(console, report.findings)
+        if report.joined is not None:
+            show_joined(console, report.joined)
     return exits.NOT_ALL if report.findings else exits.DONE
 
 

@@ -1,0 +1,211 @@
+"""Join two branches of the keyring: one version names both, and each device goes over to it (vault-format §7)."""
+
+import contextlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+
+from memseal.errors import BundlePassphrase, Finding, FormatError, KeyringForked, RemoteRefused
+from memseal.format.acceptance import accept
+from memseal.format.boxes import open_device_box
+from memseal.format.derivation import carried_key
+from memseal.format.device_file import Stretch
+from memseal.format.keyring import KeyringVersion, decode_version
+from memseal.format.keys import RecoverySecret
+from memseal.format.kit import RecoveryCode
+from memseal.format.log import End
+from memseal.memory.operations import first_place
+from memseal.sync.messages import GetHeads, Heads, RemoteLog
+from memseal.sync.session import expect
+from memseal.transport import Transport
+from memseal.vault import syncing
+from memseal.vault.branches import Branches, Joined
+from memseal.vault.bundle_import import import_bundle
+from memseal.vault.bundles import dump, pieces, read_bundle
+from memseal.vault.device import Device
+from memseal.vault.joining import fetch, put_version
+from memseal.vault.keychain import Keychain, Keyring
+from memseal.vault.opening import Opened, open_logs
+from memseal.vault.reading_ends import read_ends
+from memseal.vault.rekeying import emergency_kit, prove_passphrase
+from memseal.vault.switching import begin_switch, finish_switch
+from memseal.vault.syncing import SyncReport
+from memseal.vault.versions import Change, next_version, recovery_generation
+
+CARRIED = "carried.mseal"
+"""The state of the branch that was given up, under the local key, until it is written in the other one."""
+_TRIES = 8  # another device can make a version between our look and our put
+_NOT_THERE = (
+    "the server's keyring took another way than the one here, and does not list this device: nothing is lost here."
+    " Join again in another folder with the kit that counts there; a bundle takes along what only this vault has"
+)
+_CONSENT = "the server's keyring took another way than the one here: sync with --accept-rollback to join both"
+
+
+def synchronise(
+    opened: Opened, remote: str | None, *, accept_rollback: bool, passphrase: Stretch | None = None
+) -> SyncReport:
+    """Synchronise once; where the server's keyring is on another branch, join both first.
+
+    A join that another device made is followed; to make one takes `accept_rollback`, and the vault's passphrase where
+    a new kit is needed. Raises `KeyringForked` or `PassphraseWrong`; then nothing has changed here.
+    """
+    try:
+        return syncing.sync(opened, remote, accept_rollback=accept_rollback)
+    except KeyringForked:
+        transport = syncing.open_transport(
+            remote or opened.device.marks.server, opened.device.vault_id, opened.device.keys.sign
+        )
+    try:
+        joined = _join(opened, transport, accept_rollback, passphrase)
+    finally:
+        transport.close()
+    try:
+        # What the branch has already is not written again.
+        first = syncing.sync(opened, remote, accept_rollback=True)
+    finally:
+        bring_in(opened)
+    then = syncing.sync(opened, remote, accept_rollback=True)
+    return replace(
+        then,
+        pulled_bytes=first.pulled_bytes + then.pulled_bytes,
+        pushed_bytes=first.pushed_bytes + then.pushed_bytes,
+        joined=joined,
+    )
+
+
+def _join(opened: Opened, transport: Transport, consent: bool, passphrase: Stretch | None) -> Joined:
+    """Go over to the server's branch; where no device has joined it with the one here, do that first."""
+    joined = Joined()
+    for _ in range(_TRIES):
+        branches = fetch_branches(transport, opened.keychain.keyring)
+        chain = _opened_there(opened, branches)
+        if branches.is_joined():
+            _go_over(opened, branches, chain)
+            return replace(joined, emergency_kit=emergency_kit(opened)) if joined.emergency_kit is not None else joined
+        if not consent:
+            raise KeyringForked(_CONSENT)
+        joined = _make(opened, transport, branches, chain, passphrase)
+    raise RemoteRefused("keyring_conflict", 409, "other devices kept changing the keyring: try again")
+
+
+def fetch_branches(transport: Transport, own: Keyring) -> Branches:
+    """Return both branches, the server's checked from the last version on that both share.
+
+    Raises `FormatError` where it is not accepted, and `KeyringForked` where nothing is shared or nothing differs.
+    """
+    try:
+        version = decode_version(fetch(transport, None), own.newest.vault_id)
+    except RemoteRefused as error:
+        if error.code != "key_unknown":
+            raise
+        raise KeyringForked(_NOT_THERE) from error
+    number, branch = version.public.version, list[KeyringVersion]()
+    while number > own.public.version or version.digest != own.versions[number - 1].digest:
+        branch.insert(0, version)
+        number -= 1
+        if not number:
+            raise KeyringForked("the server shows another keyring, that shares nothing with this one: do not trust it")
+        version = decode_version(fetch(transport, number, public=True), own.newest.vault_id)
+    if not branch or number == own.public.version:
+        raise KeyringForked("the server shows another keyring, and then none: do not trust it")
+    there = Keyring(own.versions[:number])
+    for version in branch:
+        accept(there.newest, version)
+        there = Keyring((*there.versions, version))
+    if there.newest.boxes is None:
+        raise FormatError("keyring_missing", "the remote gives the newest keyring version only in part: try later")
+    return Branches(own, there, number)
+
+
+def _opened_there(opened: Opened, branches: Branches) -> Keychain:
+    """Return the server's keyring with its keys; raises `KeyringForked` where this device is not in it."""
+    newest, keys = branches.there.newest, opened.device.keys
+    entry = newest.public.entry_of(opened.device.signing_public)
+    if entry is None or entry.ended is not None:
+        raise KeyringForked(_NOT_THERE)
+    return Keychain.of(branches.there, open_device_box(newest, keys.wrap, opened.device.signing_public))
+
+
+# ── the version that joins ──────────────────────────────────────────────────────────────────────────
+
+
+def _make(
+    opened: Opened, transport: Transport, branches: Branches, chain: Keychain, passphrase: Stretch | None
+) -> Joined:
+    """Put a version on top of the server's that names the branch here, and brings nothing back that ended in it.
+
+    The next look at the server says whether it is there.
+    """
+    change = Change(ended=_ends(opened, transport, branches, chain), joins=branches.given_up())
+    if branches.takes_away():
+        if passphrase is None:
+            raise KeyringForked(f"{_CONSENT}; this takes the vault's passphrase, for a new emergency kit")
+        prove_passphrase(opened, passphrase)
+        code = None if chain.keyring.public.recovery is None else RecoverySecret(secrets.token_bytes(32))
+        change = replace(change, kit=passphrase, new_passphrase=branches.changes_passphrase(), recovery=code)
+    made = next_version(replace(opened, keychain=chain), change).version
+    if not put_version(transport, made) or change.kit is None:
+        return Joined()
+    text = None
+    if change.recovery is not None:
+        generation = recovery_generation(made.public)
+        text = RecoveryCode(chain.vault_id, change.recovery, generation, transport.address).to_text()
+    return Joined(emergency_kit="", recovery_code=text)
+
+
+def _ends(
+    opened: Opened, transport: Transport, branches: Branches, chain: Keychain
+) -> Mapping[bytes, Mapping[bytes, End]]:
+    """Return the keys that end, and where their streams do; what of them is on the server alone is read first."""
+    keys = branches.to_end()
+    if all(ends is not None for ends in keys.values()):
+        return {key: ends or {} for key, ends in keys.items()}
+    logs: Mapping[bytes, RemoteLog] = expect(transport.send(GetHeads()), Heads).logs
+    found = read_ends(transport, chain, logs)
+    return {key: found.get(key, {}) if ends is None else ends for key, ends in keys.items()}
+
+
+# ── going over ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _go_over(opened: Opened, branches: Branches, chain: Keychain) -> None:
+    """Let the server's branch count here: first the state is kept aside, then the files are exchanged."""
+    folder, logbook = opened.folder, opened.logbook
+    folder.replace(CARRIED, pieces(opened, _stretch(opened.device)))
+    device = begin_switch(folder, opened.device, branches.there.versions[branches.common :])
+    opened.device = finish_switch(folder, device, chain)
+    fresh = open_logs(folder, opened.device, chain)
+    logbook.view.close()
+    opened.keychain, opened.logbook, opened.uncached = chain, fresh.logbook, fresh.uncached
+    opened.findings = fresh.findings
+
+
+def bring_in(opened: Opened) -> None:
+    """Write in the present branch what was kept aside of another, with its first ids and stamps, if anything was."""
+    content = opened.folder.read(CARRIED)
+    if content is None:
+        return
+    try:
+        bundle = read_bundle(memoryview(content), _stretch(opened.device))
+    except (FormatError, BundlePassphrase) as error:
+        opened.findings.append(Finding(error.code, CARRIED, "it is damaged: other devices may have what it held"))
+        return
+    with bundle:
+        entries = [*dump(bundle.view).settings(), *dump(bundle.view).others()]
+        highest = max((first_place(entry.stamp)[0] for entry in entries), default=0)
+        # The first stamps have to be below the records that carry them.
+        opened.logbook.least_counter = max(opened.logbook.least_counter, highest)
+        import_bundle(
+            lambda: contextlib.nullcontext(opened),
+            lambda batches: opened.logbook.write(batches, secrets.token_bytes(4)),
+            bundle,
+        )
+        opened.findings += [replace(finding, where=CARRIED) for finding in bundle.findings]
+    opened.folder.remove(CARRIED)
+    opened.folder.settle("")
+
+
+def _stretch(device: Device) -> Stretch:
+    """Return what stands for a passphrase: the file never leaves the device, whose local key opens it."""
+    return lambda salt, cost: carried_key(device.keys.local, salt, device.vault_id)

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(read: Config) -> int:
-    logs.start(read.log_level)
+    logs.start(read.log_level, read.log_format)
     try:
         asyncio.run(serve(read))
     except (StoreUnavailable, OSError) as error:

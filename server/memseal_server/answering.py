@@ -28,14 +28,24 @@ class Answering:
     async def observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request by its handler, count it and log it."""
         started = time.perf_counter()
-        response = await _answer(request, handler)
+        response, code = await _answer(request, handler)
         seconds = time.perf_counter() - started
         method = request.method if request.method in _METHODS else "OTHER"
         resource = request.match_info.route.resource
         route = "unmatched" if resource is None else resource.canonical
-        sent = response.content_length or 0
-        self._metrics.count(method, route, response.status, seconds)
-        logs.answered(method, route, response.status, seconds, request.content.total_bytes, sent)
+        received, sent = request.content.total_bytes, response.content_length or 0
+        self._metrics.count(method, route, response.status, seconds, code)
+        self._metrics.count_bytes(received, sent)
+        logs.answered(
+            method=method,
+            route=route,
+            status=response.status,
+            code=code,
+            vault=logs.stand_in(request.match_info.get("vault")),
+            ms=round(seconds * 1000, 2),
+            received_bytes=received,
+            sent_bytes=sent,
+        )
         return response
 
 
@@ -54,19 +64,21 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
     response.headers.update(EVERY_ANSWER)
 
 
-async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _answer(request: web.Request, handler: Handler) -> tuple[web.StreamResponse, str | None]:
+    """Return the answer, and the code of the problem that it is."""
     try:
-        return await handler(request)
-    except Problem as problem:
-        return problem_response(problem)
+        return await handler(request), None
+    except Problem as refusal:
+        problem = refusal
     except web.HTTPMethodNotAllowed as error:
         allow = {"Allow": error.headers.get("Allow", "")}
-        return problem_response(Problem("method_unknown", "Use a method that `Allow` names.", headers=allow))
+        problem = Problem("method_unknown", "Use a method that `Allow` names.", headers=allow)
     except web.HTTPNotFound:
-        return problem_response(Problem("route_unknown", "Use a path of the sync protocol."))
+        problem = Problem("route_unknown", "Use a path of the sync protocol.")
     except StoreUnavailable as error:
         logs.failed("store_unavailable", error)
-        return problem_response(Problem("store_unavailable", "Try again later."))
+        problem = Problem("store_unavailable", "Try again later.")
     except Exception as error:  # noqa: BLE001  the last place where it can become an answer
         logs.failed("server_error", error)
-        return problem_response(Problem("server_error", "Tell the server's operator."))
+        problem = Problem("server_error", "Tell the server's operator.")
+    return problem_response(problem), problem.code

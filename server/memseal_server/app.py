@@ -1,6 +1,6 @@
 """Answer the routes of sync-protocol §2, over the vaults."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
 from aiohttp import web
@@ -11,7 +11,9 @@ from memseal_server.answering import Answering, Handler, add_headers
 from memseal_server.blobs import BlobStore, StoreUnavailable
 from memseal_server.checkpoints import MAX_FILE_BYTES, Kind
 from memseal_server.limits import Limits
-from memseal_server.metrics import CONTENT_TYPE, Metrics
+from memseal_server.metrics import Metrics
+from memseal_server.observing import observed
+from memseal_server.operating import Operating
 from memseal_server.pairing import Pairing
 from memseal_server.problems import Problem
 from memseal_server.reading import is_refill, query_number, read_id, read_number, wanted_range
@@ -28,15 +30,16 @@ class Server:
     """What answers requests, whatever they come over; `admission` says for whom they may be signed."""
 
     def __init__(self, store: BlobStore, limits: Limits, identities: tuple[str, ...]) -> None:
-        self._store = store
+        self.metrics = Metrics()
+        self._store = observed(store, self.metrics)
         self._limits = limits
-        self._metrics = Metrics()
-        self.vaults = Vaults(store, limits)
+        self.vaults = Vaults(self._store, limits)
         self.admission = Admission(self.vaults, limits, identities)
+        self.operating = Operating(self._store, self.metrics, self.vaults.waiters)
 
     def application(self, paths: Iterable[str]) -> web.Application:
         """Return the application with every route of the table, below each of these paths."""
-        app = web.Application(middlewares=[Answering(self._metrics).observe])
+        app = web.Application(middlewares=[Answering(self.metrics).observe])
         app.on_response_prepare.append(add_headers)
         handlers: Mapping[str, Handler] = {
             "get_heads": self._get_heads,
@@ -49,9 +52,7 @@ class Server:
             "get_part": partial(self._get_checkpoint, Kind.PART),
             "put_part": partial(self._put_checkpoint, Kind.PART),
             **Pairing(Relay(self._store, self.vaults.waiters), self.admission).handlers(),
-            "get_health": self._get_health,
-            "get_ready": self._get_ready,
-            "get_metrics": self._get_metrics,
+            **self.operating.handlers(),
         }
         for path in sorted(paths):
             for route in ROUTES:
@@ -107,8 +108,17 @@ class Server:
         limit = query_number(request, "limit", default=MAX_ANSWER_BYTES, least=1)
         admitted = await self.admission.reader(request)
         require(admitted.role, Role.DEVICE, Role.EPOCH)
-        content, length = await self.vaults.streams.read(admitted.vault, stream, start, min(limit, MAX_ANSWER_BYTES))
-        return web.Response(body=content, content_type=BINARY, headers={"Memseal-Log-Length": str(length)})
+        wanted = min(limit, MAX_ANSWER_BYTES)
+        first, length = await self.vaults.streams.read(admitted.vault, stream, start, min(wanted, _PIECE_BYTES))
+        stop = min(start + wanted, length)
+        response = web.StreamResponse(headers={"Memseal-Log-Length": str(length)})
+        response.content_type = BINARY
+        response.content_length = stop - start
+
+        async def rest(at: int, end: int) -> bytes:
+            return (await self.vaults.streams.read(admitted.vault, stream, at, end - at))[0]
+
+        return await _send(request, response, first, rest, start, stop)
 
     async def _put_segment(self, request: web.Request) -> web.StreamResponse:
         stream = read_id(request.match_info["stream"])
@@ -132,18 +142,9 @@ class Server:
         response.content_length = stop - start
         if wanted is not None:
             response.headers["Content-Range"] = f"bytes {start}-{stop - 1}/{length}"
-        # Piece by piece: whoever reads slowly would keep 64 MiB in memory.
-        try:
-            for at in range(start, stop, _PIECE_BYTES):
-                piece = await self.vaults.floors.read(admitted.vault, kind, name, at, min(stop, at + _PIECE_BYTES))
-                if not response.prepared:
-                    await response.prepare(request)
-                await response.write(piece)
-        except (Problem, StoreUnavailable):
-            if not response.prepared or request.transport is None:
-                raise
-            request.transport.abort()  # another answer would be taken for the rest of this one
-        return response
+        rest = partial(self.vaults.floors.read, admitted.vault, kind, name)
+        first = await rest(start, min(stop, start + _PIECE_BYTES))
+        return await _send(request, response, first, rest, start, stop)
 
     async def _put_checkpoint(self, kind: Kind, request: web.Request) -> web.StreamResponse:
         name = read_id(request.match_info["id"])
@@ -154,16 +155,25 @@ class Server:
         new = await self.vaults.floors.put(admitted.vault, kind, name, body, admitted.claim.key)
         return _stored(new=new)
 
-    async def _get_health(self, request: web.Request) -> web.StreamResponse:
-        return web.Response(text="ok")
 
-    async def _get_ready(self, request: web.Request) -> web.StreamResponse:
-        await self._store.check()
-        return web.Response(text="ok")
-
-    async def _get_metrics(self, request: web.Request) -> web.StreamResponse:
-        text = self._metrics.render(await self._store.totals(), len(self.vaults.waiters))
-        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
+async def _send(
+    request: web.Request,
+    response: web.StreamResponse,
+    first: bytes,
+    rest: Callable[[int, int], Awaitable[bytes]],
+    start: int,
+    stop: int,
+) -> web.StreamResponse:
+    """Send bytes from `start` up to `stop` piece by piece: whoever reads slowly would keep all of them in memory."""
+    await response.prepare(request)
+    await response.write(first)
+    try:
+        for at in range(start + len(first), stop, _PIECE_BYTES):
+            await response.write(await rest(at, min(stop, at + _PIECE_BYTES)))
+    except (Problem, StoreUnavailable):
+        if request.transport is not None:
+            request.transport.abort()  # another answer would be taken for the rest of this one
+    return response
 
 
 def _stored(*, new: bool) -> web.Response:

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from memseal_server.addresses import Refusal, read_listen, read_store, read_url
 from memseal_server.limits import Limits
@@ -114,8 +114,8 @@ OPTIONS = (
     Option("max_vault_objects", _count, "1000000", "objects of one vault; 0 is no limit"),
     Option("max_object_bytes", _object_size, "68MiB", "largest object, at most 68 MiB"),
     Option("max_vault_requests", _count, "100", "requests to one vault in a second, in the long run; 0 is no limit"),
-    Option("max_waiters", _count, "20000", "requests that may wait for a change at a time"),
-    Option("max_connections", _count, "25000", "connections at a time"),
+    Option("max_waiters", _count, "10000", "requests that may wait for a change at a time"),
+    Option("max_connections", _count, "12000", "connections at a time"),
     Option("body_seconds", _seconds, "60", "time that a body may take to arrive, and an answer to be taken"),
     Option("drain_seconds", _seconds, "0", "time between the first signal to end, which turns /readyz, and the end"),
     Option("shutdown_seconds", _seconds, "10", "time that requests then have to be finished"),
@@ -240,7 +240,7 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _texts(option: Option, value: Any, place: str) -> tuple[str, ...]:
-    values: list[Any] = value if isinstance(value, list) and option.many else [value]
+    values = cast("list[object]", value if isinstance(value, list) and option.many else [value])
     for each in values:
         if isinstance(each, bool) or not isinstance(each, str | int | float):
             raise ConfigError(f"{place}: {option.name} takes a text or a number" + " or a list" * option.many)

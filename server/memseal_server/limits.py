@@ -36,13 +36,14 @@ class Limits:
     max_streams: int = 4_096
     # Each is looked for whenever the heads are asked for; of 16 MiB each they are 256 GiB.
     max_parts: int = 16_384
-    max_waiters: int = 20_000
-    # Some 60 kB of memory each, at worst.
-    max_connections: int = 25_000
+    max_waiters: int = 10_000
+    max_connections: int = 12_000
     # How often a waiting request looks at a store that another process may have changed.
     recheck_seconds: float = 3.0
     # A body has to be here within this time: enough for 68 MiB at 10 Mbit/s. So has an answer to be taken.
     body_seconds: float = 60.0
+    # Also ends a connection on which a request's head does not arrive. Longer than proxies keep theirs (60 s mostly).
+    idle_seconds: float = 75.0
 
 
 async def check_room(objects: Objects, limits: Limits, vault: bytes, size: int, use: Use) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from http import HTTPStatus
 from typing import cast
 
@@ -11,16 +12,19 @@ from memseal_server.answering import EVERY_ANSWER, problem_response
 from memseal_server.app import Server
 from memseal_server.blobs import BlobStore
 from memseal_server.limits import Limits
+from memseal_server.metrics import Metrics
 from memseal_server.problems import Problem
-from memseal_server.vaults import Vaults
 
 # A signed request's head has some 700 bytes.
 _MAX_HEADER_BYTES = 4096
-# Also ends a connection on which a request's head does not arrive. Longer than proxies keep theirs (60 s mostly).
-_IDLE_SECONDS = 75.0
 # After a refusal, how long the rest of a body is thrown away before the connection is closed.
 _LINGERING_SECONDS = 2.0
-_SHUTDOWN_SECONDS = 10.0
+_BACKLOG = 1024
+# For connections beyond the limit: without a look at what they ask.
+_TURNED_AWAY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nServer: memseal-server\r\nRetry-After: 10\r\nConnection: close\r\n"
+    b"Content-Type: application/problem+json\r\nContent-Length: %d\r\n\r\n%s"
+)
 
 # For aiohttp's own lines, which carry addresses and request heads.
 _silent = logging.getLogger("memseal_server.silent")
@@ -30,16 +34,21 @@ _silent.disabled = True
 class Listener:
     """A server that listens; `origin` is where, with the real port."""
 
-    def __init__(self, sockets: asyncio.Server, runner: web.AppRunner, vaults: Vaults, origin: str) -> None:
+    def __init__(self, sockets: asyncio.Server, runner: web.AppRunner, server: Server, origin: str) -> None:
         self._sockets = sockets
         self._runner = runner
-        self._vaults = vaults
+        self._server = server
         self.origin = origin
 
+    def begin_to_end(self) -> None:
+        """Say from now on that the server is not ready, and go on."""
+        self._server.operating.ending = True
+
     async def close(self) -> None:
-        """Stop listening, let waiting requests answer, and finish those that are being answered."""
-        self._vaults.waiters.close()
+        """Stop listening, let waiting requests answer, and finish those that are being answered, or break them off."""
+        self.begin_to_end()
         self._sockets.close()
+        self._server.vaults.waiters.close()
         await self._runner.cleanup()
 
 
@@ -51,6 +60,7 @@ async def listen(
     port: int,
     identities: tuple[str, ...] = (),
     paths: frozenset[str] = frozenset(),
+    shutdown_seconds: float = 10.0,
 ) -> Listener:
     """Listen on a host and port (0: any free one); without identities the origin is the only one.
 
@@ -60,32 +70,75 @@ async def listen(
     runner = web.AppRunner(
         server.application(paths | {""}),
         handler_cancellation=True,  # a device that hangs up waits no longer
-        shutdown_timeout=_SHUTDOWN_SECONDS,
+        shutdown_timeout=shutdown_seconds,
     )
     await runner.setup()
     requests = cast("web.Server", runner.server)  # there from `setup` to `cleanup`
     loop = asyncio.get_running_loop()
-    sockets = await loop.create_server(lambda: _Connection(requests, loop), host, port)
+
+    def take() -> asyncio.Protocol:
+        if len(requests.connections) >= limits.max_connections:
+            server.metrics.turned_away()
+            return _TurnedAway()
+        return _Connection(requests, loop, limits, server.metrics)
+
+    sockets = await loop.create_server(take, host, port, backlog=_BACKLOG)
     real_port = sockets.sockets[0].getsockname()[1]
     origin = f"http://[{host}]:{real_port}" if ":" in host else f"http://{host}:{real_port}"
     if not identities:
         server.admission.identities = (origin.removesuffix(":80"),)
-    return Listener(sockets, runner, server.vaults, origin)
+    return Listener(sockets, runner, server, origin)
+
+
+class _TurnedAway(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        body = problem_response(Problem("busy", "Too many connections: come again later.")).body
+        writing = cast("asyncio.Transport", transport)
+        writing.write(_TURNED_AWAY % (len(cast("bytes", body)), body))
+        writing.close()
 
 
 class _Connection(web.RequestHandler):
-    def __init__(self, requests: web.Server, loop: asyncio.AbstractEventLoop) -> None:
+    # aiohttp's class has slots; so has this one.
+    __slots__ = ("_metrics", "_stall", "_stall_seconds", "_unread_bytes")
+
+    def __init__(self, requests: web.Server, loop: asyncio.AbstractEventLoop, limits: Limits, metrics: Metrics) -> None:
         super().__init__(
             requests,
             loop=loop,
             access_log=_silent,
             logger=_silent,
             auto_decompress=False,  # digests are over the bytes as sent, and a gzip could be a bomb
-            keepalive_timeout=_IDLE_SECONDS,
+            keepalive_timeout=limits.idle_seconds,
             lingering_time=_LINGERING_SECONDS,
             max_line_size=_MAX_HEADER_BYTES,
             max_field_size=_MAX_HEADER_BYTES,
         )
+        self._metrics = metrics
+        self._stall_seconds = limits.body_seconds
+        self._stall: asyncio.TimerHandle | None = None
+        self._unread_bytes = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._metrics.connected(1)
+        _end_with_silent_peers(transport, self._stall_seconds)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._metrics.connected(-1)
+        self._forget_stall()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Watch an answer that is taken more slowly than it is written: its bytes lie in memory."""
+        super().pause_writing()
+        self._unread_bytes = self._waiting_bytes()
+        self._stall = self._loop.call_later(self._stall_seconds, self._look_at_stall)
+
+    def resume_writing(self) -> None:
+        """Stop watching."""
+        self._forget_stall()
+        super().resume_writing()
 
     def handle_error(
         self,
@@ -101,3 +154,27 @@ class _Connection(web.RequestHandler):
             answer.force_close()
         answer.headers.update(EVERY_ANSWER)
         return answer
+
+    def _look_at_stall(self) -> None:
+        before, self._unread_bytes = self._unread_bytes, self._waiting_bytes()
+        if self._unread_bytes >= before and isinstance(self.transport, asyncio.Transport):
+            self.transport.abort()  # nothing was taken for so long
+        else:
+            self._stall = self._loop.call_later(self._stall_seconds, self._look_at_stall)
+
+    def _waiting_bytes(self) -> int:
+        return self.transport.get_write_buffer_size() if isinstance(self.transport, asyncio.Transport) else 0
+
+    def _forget_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+
+def _end_with_silent_peers(transport: asyncio.BaseTransport, seconds: float) -> None:
+    # What is left of an answer lies in buffers that a close waits for. Linux alone can end a connection whose other
+    # side takes nothing; elsewhere that is for the system's own, longer, time.
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    found = transport.get_extra_info("socket")
+    if option is not None and found is not None:
+        found.setsockopt(socket.IPPROTO_TCP, option, int(seconds * 1000))

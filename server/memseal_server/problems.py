@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-_TYPE_PREFIX = "urn:memseal:error:"
+PROBLEM_TYPE = "urn:memseal:error:"
 
 # code → status and title. The codes are the ones of the table in errors.md.
 _CODES: Mapping[str, tuple[int, str]] = {
@@ -59,6 +59,11 @@ _CODES: Mapping[str, tuple[int, str]] = {
 }
 
 
+def status_of(code: str) -> int:
+    """Return the HTTP status of a code."""
+    return _CODES[code][0]
+
+
 class Problem(Exception):
     """A request that cannot be answered as asked: `code`, a sentence that says what to do, and members by name."""
 
@@ -72,13 +77,13 @@ class Problem(Exception):
     @property
     def status(self) -> int:
         """The HTTP status of this problem's code."""
-        return _CODES[self.code][0]
+        return status_of(self.code)
 
     def document(self) -> dict[str, Any]:
         """Return the problem document's members; no id, key or signature is among them."""
         status, title = _CODES[self.code]
         return {
-            "type": _TYPE_PREFIX + self.code,
+            "type": PROBLEM_TYPE + self.code,
             "title": title,
             "status": status,
             "detail": self.detail,

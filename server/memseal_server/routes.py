@@ -170,4 +170,5 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/healthz", "get_health", "Whether the process lives", {200: TEXT}, signed=False),
     Route("GET", "/readyz", "get_ready", "Whether requests can be answered", {200: TEXT}, signed=False),
     Route("GET", "/metrics", "get_metrics", "Figures for Prometheus", {200: TEXT}, signed=False),
+    Route("GET", "/openapi.json", "get_openapi", "This description", {200: JSON}, signed=False),
 )

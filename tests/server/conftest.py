@@ -1,10 +1,13 @@
 """A real server on this machine, over a store of its own."""
 
-from collections.abc import AsyncIterator
+import secrets
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
+import boto3
 import pytest
 from aiohttp import ClientSession
+from moto import mock_aws
 
 from memseal_server.blobs import BlobStore
 from memseal_server.blobs.sqlite import SqliteStore
@@ -12,6 +15,33 @@ from memseal_server.limits import Limits
 from memseal_server.listening import listen
 from tests.server.building import Draft, Log, first_version, private_key
 from tests.server.calling import Caller
+from tests.server.seaweed import BUCKET, bucket_environment, running_seaweed
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """A real S3 server; the environment for whoever speaks to it."""
+    with running_seaweed(tmp_path_factory.mktemp("seaweed")) as environment:
+        yield environment
+
+
+@pytest.fixture
+def seaweed_bucket(seaweed: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty store in a bucket of SeaweedFS."""
+    for name, value in seaweed.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{BUCKET}/{secrets.token_hex(8)}"
+
+
+@pytest.fixture
+def moto_bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of an empty store in a bucket that this process plays: quick, and not a server."""
+    for name, value in bucket_environment("").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
+    with mock_aws():
+        boto3.client("s3").create_bucket(Bucket=BUCKET)
+        yield f"s3://{BUCKET}/{secrets.token_hex(8)}"
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
@@ -46,7 +46,7 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def running_seaweed(folder: Path) -> Iterator[Mapping[str, str]]:
+def running_seaweed(folder: Path) -> Generator[Mapping[str, str]]:
     """Run the server over a folder; yields the environment for whoever speaks to it."""
     program = weed()
     if program is None:
@@ -80,21 +80,18 @@ def running_seaweed(folder: Path) -> Iterator[Mapping[str, str]]:
         encoding="utf-8",
         errors="replace",
     )
-    try:
-        _wait_for(process)
-        yield bucket_environment(f"http://127.0.0.1:{ports['s3.port']}")
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def _wait_for(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
-    lines: list[str] = []
-    for line in process.stdout:
-        lines.append(line)
-        if _READY in line:
-            # What it says later has to be taken from it.
-            Thread(target=process.stdout.read, daemon=True).start()
-            return
-    raise AssertionError("SeaweedFS did not start: " + "".join(lines[-5:]))
+    with process, process.stdout as said:
+        # What it says later has to be taken from it, or it would stop.
+        listening = Thread(target=said.read, daemon=True)
+        try:
+            lines: list[str] = []
+            while _READY not in (line := said.readline()):
+                assert line, "SeaweedFS did not start: " + "".join(lines[-5:])
+                lines.append(line)
+            listening.start()
+            yield bucket_environment(f"http://127.0.0.1:{ports['s3.port']}")
+        finally:
+            process.kill()
+            if listening.is_alive():
+                listening.join()

@@ -79,7 +79,7 @@ async def test_floor_with_a_part_that_is_not_here_is_unmet(caller: Caller, first
         pytest.param((6, 3), id="beyond the log"),
         pytest.param((8, 4), id="beyond the segments"),
         pytest.param((4, 0), id="no segment before"),
-        pytest.param((4, 9_999_999), id="far away"),
+        pytest.param((4, 4), id="a segment for each record"),
     ],
 )
 @pytest.mark.parametrize("bounds", [[0, 2, 4], [0, 2, 4, 5]], ids=["at the end", "within"])
@@ -96,9 +96,7 @@ async def test_row_that_is_no_segments_end_is_unmet(
 @pytest.mark.parametrize(
     ("position", "value"),
     [
-        pytest.param(1, 2, id="another epoch"),
-        pytest.param(2, bytes(12), id="another nonce"),
-        pytest.param(4, 100, id="another length"),
+        pytest.param(4, 64 + 5 * 1108, id="another length"),
         pytest.param(5, 3, id="another number of records"),
         pytest.param(6, bytes(32), id="another chain"),
     ],
@@ -113,6 +111,18 @@ async def test_row_that_says_otherwise_than_the_log_is_unmet(
     row[position] = value
     await assert_unmet(caller, first, log, row)
     await caller.commit(first, "one", [], log.row(4, 2))
+
+
+@pytest.mark.parametrize("bounds", [[0, 2, 4], [0, 2, 4, 5]], ids=["at the end", "within"])
+async def test_row_with_another_epoch_than_the_log_is_unmet(
+    caller: Caller, first: Draft, log: Log, bounds: list[int]
+) -> None:
+    await caller.register(first)
+    await caller.push(log, bounds)
+    later = first.next("alice").new_epoch()
+    assert (await caller.put_version(later)).status == 201
+    await assert_unmet(caller, later, log, [log.stream, 2, *log.row(4, 2)[2:]])
+    await caller.commit(later, "one", [], log.row(4, 2))
 
 
 async def assert_unmet(caller: Caller, first: Draft, log: Log, row: list[Any]) -> None:

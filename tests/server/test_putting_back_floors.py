@@ -65,20 +65,24 @@ async def test_log_whose_beginning_was_on_no_server_starts_with_segment_0_at_the
     assert await caller.end_of(log) == log.end(next_seq=2)
 
 
-async def test_row_whose_epoch_no_version_began_lets_nothing_in(caller: Caller, first: Draft, log: Log) -> None:
+async def test_row_whose_epoch_no_version_began_is_refused(caller: Caller, first: Draft, log: Log) -> None:
     log.epoch = 2
     floor = first.next("alice").floor("one", [], [log.row(5, 3)])
-    assert await put_back(caller, first, floor) == [(201, "")] * 2
-    answer = await caller.put_segment(log, 3, log.segment(5, 7), query=REFILL)
-    assert answer.outcome == (422, "segment_invalid")
+    assert await put_back(caller, first, floor) == [(201, ""), (422, "keyring_floor")]
 
 
-async def test_row_of_no_devices_stream_lets_nothing_in(caller: Caller, first: Draft) -> None:
-    log = Log(first.vault, private_key("stranger"), 1, first.digest()).append(8)
+async def test_row_of_an_epoch_that_began_otherwise_lets_nothing_in(caller: Caller, first: Draft) -> None:
+    log = Log(first.vault, private_key("alice"), 1, bytes(32)).append(8)
     floor = first.next("alice").floor("one", [], [log.row(5, 3)])
     assert await put_back(caller, first, floor) == [(201, "")] * 2
     answer = await caller.put_segment(log, 3, log.segment(5, 7), query=REFILL)
     assert answer.outcome == (422, "segment_invalid")
+
+
+async def test_row_of_no_devices_stream_is_refused(caller: Caller, first: Draft) -> None:
+    log = Log(first.vault, private_key("stranger"), 1, first.digest()).append(8)
+    floor = first.next("alice").floor("one", [], [log.row(5, 3)])
+    assert await put_back(caller, first, floor) == [(201, ""), (422, "keyring_floor")]
 
 
 async def test_server_from_a_backup_takes_the_floor_before_it_has_the_logs(
@@ -117,12 +121,11 @@ async def test_floor_that_would_lose_bytes_of_a_log_cut_elsewhere_is_unmet(
     assert (await caller.get_log(log)).body == log.content(bounds[-1])
 
 
-@pytest.mark.parametrize("position", [1, 2])
-async def test_floor_with_another_preamble_than_the_log_here_is_unmet(
-    caller: Caller, first: Draft, second: Draft, log: Log, position: int
+async def test_floor_with_another_epoch_than_the_log_here_is_unmet(
+    caller: Caller, first: Draft, second: Draft, log: Log
 ) -> None:
     await caller.register(first, second)
     await caller.push(log, [0, 2])
-    row = log.row(5, 3)
-    row[position] = {1: 2, 2: bytes(12)}[position]
-    assert await put_back(caller, second.next("alice").floor("one", [], [row])) == [UNMET]
+    later = second.next("alice").new_epoch()
+    row = [log.stream, 2, *log.row(5, 3)[2:]]
+    assert await put_back(caller, later, later.next("alice").floor("one", [], [row])) == [(201, ""), UNMET]

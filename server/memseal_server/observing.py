@@ -1,0 +1,39 @@
+"""Count what a store is asked, by looking over its shoulder."""
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from memseal_server.blobs import BlobStore, StoreUnavailable
+from memseal_server.metrics import Metrics
+
+
+def observed(store: BlobStore, metrics: Metrics) -> BlobStore:
+    """Return the store, each of whose operations is counted, with its time and whether it failed."""
+    return cast("BlobStore", _Observed(store, metrics))
+
+
+class _Observed:
+    # By name, and not method by method: nothing here depends on what a store can do.
+    def __init__(self, store: BlobStore, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        return self._counted(name, found) if inspect.iscoroutinefunction(found) else found
+
+    def _counted(self, name: str, work: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def call(*arguments: Any, **named: Any) -> Any:
+            started = time.perf_counter()
+            failed = False
+            try:
+                return await work(*arguments, **named)
+            except StoreUnavailable:
+                failed = True
+                raise
+            finally:
+                self._metrics.count_store(name, time.perf_counter() - started, failed=failed)
+
+        return call

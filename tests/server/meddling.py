@@ -1,0 +1,78 @@
+"""Stands between a server and its bucket, as proxies and bad lines do: loses answers, makes some up, rewrites them."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from aiohttp import ClientSession, web
+from yarl import URL
+
+_PIECE = {"Connection", "Transfer-Encoding", "Content-Length", "Content-Encoding", "Date", "Server"}
+_XML_TIMES = re.compile(rb"<LastModified>[^<]*</LastModified>")
+_XML_TAGS = re.compile(rb"<ETag>[^<]*</ETag>")
+
+
+@dataclass
+class Meddler:
+    """What is done to requests, in order of their coming; `port` is where it listens."""
+
+    target: str
+    port: int = 0
+    # Each is asked whether it takes the next request; the first that does goes.
+    lost: list[Callable[[web.BaseRequest], bool]] = field(default_factory=list)
+    answered: list[tuple[Callable[[web.BaseRequest], bool], int, str]] = field(default_factory=list)
+    rewrites: bool = False
+    seen: list[str] = field(default_factory=list)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def handle(self, session: ClientSession, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        self.seen.append(request.method)
+        for entry in self.answered:
+            takes, status, code = entry
+            if takes(request):
+                self.answered.remove(entry)
+                text = f"<Error><Code>{code}</Code><Message>made up</Message></Error>"
+                return web.Response(status=status, text=text, content_type="application/xml")
+        url = URL(self.target + request.raw_path, encoded=True)
+        async with session.request(request.method, url, headers=request.headers, data=body) as answer:
+            content = await answer.read()
+            headers = {name: value for name, value in answer.headers.items() if name not in _PIECE}
+        for takes_it in self.lost:
+            if takes_it(request) and request.transport is not None:
+                self.lost.remove(takes_it)
+                request.transport.abort()
+                return web.Response()
+        if self.rewrites:
+            headers |= {"ETag": '"rewritten"', "Last-Modified": "Thu, 01 Jan 1998 00:00:00 GMT"}
+            content = _XML_TIMES.sub(b"<LastModified>2098-01-01T00:00:00.000Z</LastModified>", content)
+            content = _XML_TAGS.sub(b"<ETag>&quot;rewritten&quot;</ETag>", content)
+        if request.method == "HEAD":
+            response = web.StreamResponse(status=answer.status, headers=headers)
+            response.content_length = int(answer.headers.get("Content-Length", 0))
+            return response
+        return web.Response(status=answer.status, body=content, headers=headers)
+
+
+@asynccontextmanager
+async def meddling(target: str, port: int = 0) -> AsyncIterator[Meddler]:
+    """Listen on a port (0: any free one), and pass everything on to the S3 server at `target`."""
+    meddler = Meddler(target)
+    async with ClientSession(auto_decompress=False) as session:
+        server = web.Server(lambda request: meddler.handle(session, request))
+        listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", port)
+        meddler.port = listening.sockets[0].getsockname()[1]
+        try:
+            yield meddler
+        finally:
+            listening.close()
+            await server.shutdown(1)
+
+
+def is_put(request: web.BaseRequest) -> bool:
+    return request.method == "PUT"

@@ -389,7 +389,9 @@ def _add_8_possible(rules: Rules, lowered: Version) -> None:
     title = "a row for a stream of a device that joins only later"
     rules.refuses(8, "row-joins-later", title, ONE, floored(ONE, theirs))
     revoked = follow(TWO, ends(BEN), new_epoch)
-    rules.accepts(8, "row-ended", "a row for a stream of a device that ended", ONE, TWO, revoked, floored(revoked, theirs))
+    rules.accepts(
+        8, "row-ended", "a row for a stream of a device that ended", ONE, TWO, revoked, floored(revoked, theirs)
+    )
 
 
 def _add_9(rules: Rules) -> None:

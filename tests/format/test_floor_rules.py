@@ -16,7 +16,6 @@ FIRST = first()
 JOINED = joined(FIRST, BEN)
 
 
-
 def stream(device: Device = ANN, nonce: bytes = b"n" * 12) -> bytes:
     return stream_id_of(FIRST.version.vault_id, public_signing_key(device.sign), nonce)
 
@@ -83,7 +82,9 @@ def test_k8_floor_that_changes_with_something_else_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value"), [(1, 2), (2, b"m" * 12), (3, 1), (4, 64 + 7 * 1108 - 1), (5, 6), (7, 8)], ids=lambda value: str(value)
+    ("place", "value"),
+    [(1, 2), (2, b"m" * 12), (3, 1), (4, 64 + 7 * 1108 - 1), (5, 6), (7, 8)],
+    ids=lambda value: str(value),
 )
 def test_k8_row_below_the_one_before_is_refused(place: int, value: object) -> None:
     row: list[object] = [*ROW[:4], 64 + 8 * 1108, *ROW[5:]]  # further on, so that only one value is below

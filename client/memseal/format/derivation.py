@@ -4,6 +4,7 @@ from memseal.format.keys import (
     CacheSecret,
     KitSecret,
     LocalKey,
+    ReceiptKey,
     RecordKey,
     RecoverySecret,
     SigningKey,
@@ -51,6 +52,11 @@ def cache_key(local_key: LocalKey, secret: CacheSecret, vault_id: bytes, device_
 def carried_key(local_key: LocalKey, salt: bytes, vault_id: bytes) -> StretchedPassphrase:
     """Return what stands for the passphrase of a bundle that never leaves the device."""
     return StretchedPassphrase(derive(local_key.reveal(), salt, "memseal/v1/carried", vault_id))
+
+
+def receipt_key(local_key: LocalKey, vault_id: bytes, device_id: bytes) -> ReceiptKey:
+    """Return what seals the receipts of this device."""
+    return ReceiptKey(derive(local_key.reveal(), b"", "memseal/v1/receipt", vault_id, device_id))
 
 
 def kit_slot_key(

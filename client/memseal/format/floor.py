@@ -59,7 +59,6 @@ class Floor:
             stream_id in self.rows and _not_below(row, self.rows[stream_id]) for stream_id, row in before.rows.items()
         )
 
-
     def is_possible(self, vault_id: bytes, epoch: int, signers: Iterable[bytes]) -> bool:
         """Return whether there can be such logs in a vault with this epoch and these entries' keys (rule K8)."""
         keys = tuple(signers)

@@ -69,6 +69,10 @@ class CacheSecret(Key):
     """Random bytes for one cache: when they are forgotten, neither it nor a copy of it opens any more."""
 
 
+class ReceiptKey(Key):
+    """Seals a device's receipts: shows that it made them."""
+
+
 class KitSecret(Key):
     """The 128 random bits printed in the emergency kit."""
 

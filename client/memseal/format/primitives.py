@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import mlkem, x25519
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.hpke import (
     AEAD,
     KDF,
@@ -187,6 +188,24 @@ def sha256(*pieces: Buffer) -> bytes:
     for piece in pieces:
         digest.update(piece)
     return digest.digest()
+
+
+def keyed_hash(key: Key, message: bytes) -> bytes:
+    """Return the HMAC-SHA-256 of a message, 32 bytes."""
+    mac = HMAC(key.reveal(), hashes.SHA256())
+    mac.update(message)
+    return mac.finalize()
+
+
+def is_keyed_hash(key: Key, message: bytes, expected: bytes) -> bool:
+    """Whether these bytes are the keyed hash of a message, compared in constant time."""
+    mac = HMAC(key.reveal(), hashes.SHA256())
+    mac.update(message)
+    try:
+        mac.verify(expected)
+    except InvalidSignature:
+        return False
+    return True
 
 
 # ── signing ─────────────────────────────────────────────────────────────────────────────────────────

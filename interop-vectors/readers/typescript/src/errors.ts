@@ -40,6 +40,7 @@ export const CODES = [
   "counter_false",
   "stamp_invalid",
   "operation_invalid",
+  "id_taken",
   "operation_unknown",
   "keyring_malformed",
   "keyring_chain",

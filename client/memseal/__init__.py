@@ -3,6 +3,9 @@
 from memseal.embedding import Embedder, MiniLmEmbedder, OllamaEmbedder, OpenAIEmbedder
 from memseal.errors import Finding, MemsealError
 from memseal.memory.memory import KINDS, Memory, State
+from memseal.recall.normaliser import QueryNormaliser, QuestionNormaliser
+from memseal.recall.packet import Packet, Recalled
+from memseal.recall.receipt import Receipt
 from memseal.transport.network import use_ca_file
 from memseal.vault.aio import AsyncLiveSync, AsyncVault
 from memseal.vault.background import LiveSync, SyncState
@@ -39,7 +42,12 @@ __all__ = [
     "MiniLmEmbedder",
     "OllamaEmbedder",
     "OpenAIEmbedder",
+    "Packet",
     "Quarantined",
+    "QueryNormaliser",
+    "QuestionNormaliser",
+    "Recalled",
+    "Receipt",
     "Revocation",
     "State",
     "Status",

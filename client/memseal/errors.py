@@ -108,6 +108,12 @@ class DeviceName(CallerError, ValueError):
     code = "device_name"
 
 
+class SanitizerInput(CallerError, ValueError):
+    """What is to be sanitized or restored is too long or of no shape that messages have."""
+
+    code = "sanitizer_input"
+
+
 # ── the user ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -264,6 +270,35 @@ class EmbedderFiles(UserError):
     code = "embedder_files"
 
 
+class SanitizerMissing(UserError):
+    """A part that the sanitizer needs is not installed."""
+
+    code = "sanitizer_missing"
+
+
+class SanitizerModel(UserError):
+    """The language model's files are not the ones expected."""
+
+    code = "sanitizer_model"
+
+
+class SanitizerFailed(UserError):
+    """A recogniser failed, so nothing was let out."""
+
+    code = "sanitizer_failed"
+
+
+class SanitizerBlocked(UserError):
+    """Something personal was left after replacing; `types` says of what kind, never what."""
+
+    code = "sanitizer_blocked"
+
+    def __init__(self, types: tuple[str, ...]) -> None:
+        """Take the types of what was left."""
+        super().__init__(f"personal data was left and nothing was let out: {', '.join(types)}")
+        self.types = types
+
+
 # ── the data ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -280,7 +315,7 @@ class FormatError(DataError):
         kind_mismatch vault_mismatch stream_mismatch epoch_mismatch record_torn record_header record_length
         record_order record_sealed record_padding record_flags record_content chain_broken signature_invalid
         signature_absent zstd_limit zstd_invalid msgpack_invalid column_length column_value counter_limit
-        counter_false stamp_invalid operation_invalid operation_unknown keyring_malformed keyring_chain
+        counter_false stamp_invalid operation_invalid id_taken operation_unknown keyring_malformed keyring_chain
         keyring_first keyring_epoch keyring_devices keyring_kit keyring_epoch_needed keyring_floor
         keyring_sealed keyring_signature keyring_limit keyring_missing box_sealed epoch_key_mismatch
         slot_mismatch kdf_unknown kdf_floor kdf_ceiling keyring_behind forked segment_invalid base_damaged

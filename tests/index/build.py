@@ -19,7 +19,7 @@ def memories(rows: Sequence[Row]) -> sqlite3.Connection:
         );
         CREATE INDEX memories_thread ON memories (thread, position);
         CREATE VIRTUAL TABLE memories_text USING fts5(
-            content, author, content = 'memories', content_rowid = 'n', tokenize = '{TOKENIZER}'
+            content, author, content = 'memories', content_rowid = 'n', tokenize = "{TOKENIZER}"
         );
         """
     )

@@ -283,7 +283,8 @@ def test_empty_meta_is_a_record_without_operations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epoch", "most"), [(1, U32), (2, 2 * U32), ((1 << 21) - 1, COUNTERS - U32), (LATE, COUNTERS - 1), (U32 - 1, COUNTERS - 1)]
+    ("epoch", "most"),
+    [(1, U32), (2, 2 * U32), ((1 << 21) - 1, COUNTERS - U32), (LATE, COUNTERS - 1), (U32 - 1, COUNTERS - 1)],
 )
 def test_counters_end_at_the_highest_of_their_epoch(epoch: int, most: int) -> None:
     assert decode_meta({"previous": most - 1}, epoch).counter == most

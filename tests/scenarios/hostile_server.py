@@ -112,7 +112,7 @@ class HostileServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         keyid = request.headers.get("Signature-Input", "").partition('keyid="')[2][:64]
-        path = request.path.removeprefix("/v1/vaults/")[32:]
+        path = request.path.removeprefix("/v1/vaults/")[32:] if "/vaults/" in request.path else request.path
         asked = Asked(request.method, path, dict(request.query), keyid)
         self.asked.append(asked)
         true = Reply(201, b"") if self.swallows(asked) else await self._relay(request, body)

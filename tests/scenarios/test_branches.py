@@ -1,34 +1,42 @@
-"""A server that was restored from a backup and then changed: what people see of it, with real servers and processes."""
+"""A server that was restored from a backup and then changed: what people see of it, on a real server."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+import pytest
 
 from memseal import Vault
+from memseal.format.keys import StretchedPassphrase
+from memseal.format.primitives import Cost
+from memseal.surfaces.cli import main
+from memseal.vault import opening
 from tests.scenarios.conftest import ServerProcess, StartServer
+from tests.vault.small_vault import stretch_of
 
 PASSPHRASE = "a passphrase"
-ENVIRONMENT = {**os.environ, "MEMSEAL_PASSPHRASE": PASSPHRASE, "MEMSEAL_MODEL": "none", "PYTHONUTF8": "1"}
+Run: TypeAlias = Callable[..., tuple[int, dict[str, Any]]]
 
 
-def run(vault: Path, *words: str, **more: str) -> tuple[int, dict[str, Any]]:
-    """Run the command line in a process of its own, and return its exit code and what it says as JSON."""
-    environment = {**ENVIRONMENT, "MEMSEAL_VAULT": str(vault), **more}
-    command = [sys.executable, "-m", "memseal", *words, "--json"]
-    done = subprocess.run(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    return done.returncode, json.loads(done.stdout or done.stderr)
+def cheap(passphrase: str, salt: bytes, cost: Cost) -> StretchedPassphrase:
+    return stretch_of(passphrase)(salt, cost)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line, and return its exit code and what it says as JSON."""
+    monkeypatch.setattr(opening, "stretch", cheap)
+    monkeypatch.setenv("MEMSEAL_PASSPHRASE", PASSPHRASE)
+    monkeypatch.setenv("MEMSEAL_MODEL", "none")
+
+    def run_on(vault: Path, *words: str) -> tuple[int, dict[str, Any]]:
+        code = main([*words, "--vault", str(vault), "--json"])
+        out, err = capsys.readouterr()
+        return code, json.loads(out or err)
+
+    return run_on
 
 
 def restored(start_server: StartServer, server: ServerProcess, backup: Path) -> ServerProcess:
@@ -39,7 +47,7 @@ def restored(start_server: StartServer, server: ServerProcess, backup: Path) -> 
     return start_server(server.store.name, port=int(server.url.rpartition(":")[2]))
 
 
-def contents(vault: Path) -> set[str]:
+def contents(run: Run, vault: Path) -> set[str]:
     return {memory["content"] for memory in run(vault, "list", "--state", "all")[1]["memories"]}
 
 
@@ -72,7 +80,7 @@ def forked(start_server: StartServer, tmp_path: Path) -> tuple[Path, Path, Path]
 
 
 def test_person_is_told_of_the_other_branch_and_joins_it_with_the_command_that_is_named(
-    start_server: StartServer, tmp_path: Path
+    start_server: StartServer, tmp_path: Path, run: Run
 ) -> None:
     one, two, three = forked(start_server, tmp_path)
     code, said = run(one, "sync")
@@ -81,7 +89,7 @@ def test_person_is_told_of_the_other_branch_and_joins_it_with_the_command_that_i
     _, said = run(one, "sync", "--accept-rollback")
     assert said["joined"]["emergency_kit"] == run(one, "kit")[1]["emergency_kit"]
     assert run(two, "sync")[1]["joined"] is None
-    assert contents(one) == contents(two) == {"from one", "from two", "from three", "one alone", "two alone"}
+    assert contents(run, one) == contents(run, two) == {"from one", "from two", "from three", "one alone", "two alone"}
     _, said = run(three, "sync")
     assert said["error"]["code"] == "device_ended"
     assert run(one, "status")[1]["findings"] == []

@@ -11,6 +11,7 @@ import pytest
 
 from memseal.errors import BoxMissing, DeviceEnded, FormatError, LocalRollback, PassphraseWrong
 from memseal.format.content import Column, Content
+from memseal.format.counters import most_counter
 from memseal.format.derivation import log_key
 from memseal.format.log import LogWriter
 from memseal.format.preamble import PREAMBLE_SIZE
@@ -23,6 +24,7 @@ from memseal.transport.http import HttpTransport
 from memseal.vault import opening, passphrases
 from memseal.vault.device import Device
 from memseal.vault.keychain import Keychain
+from memseal.vault.vault import Vault
 from tests.scenarios.hostile_server import HostileServer, hostile_server
 from tests.scenarios.hostile_world import EVERYTHING, World, codes, contents, joined, stream_of
 from tests.vault.small_vault import PASSPHRASE, open_vault, stretch_of
@@ -193,13 +195,37 @@ def test_meta_of_a_hostile_device_leaves_the_others_usable(world: World, name: s
     assert_usable(world, *expected)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="whoever reads a record with the highest counter can write no more: theirs would be beyond it"
-)
-def test_counter_at_the_limit_does_not_end_all_writing(world: World) -> None:
+def test_counter_at_the_limit_of_all_has_no_effect(world: World) -> None:
     put(world, memory(), previous=MOST - 1)
+    assert_usable(world, "counter_limit")
+
+
+def test_highest_counter_of_an_epoch_makes_the_next_device_that_syncs_begin_another(world: World) -> None:
+    """Each time: a device can use up the counters of an epoch, and no more."""
+    put(world, memory("first attack"), previous=most_counter(1) - 1)
     world.one.sync()
-    world.one.remember("written afterwards", source="test")
+    assert epoch_of(world.one) == 2
+    world.one.remember("between the attacks", source="test")
+    world.one.sync()
+    world.two.sync()
+    assert epoch_of(world.two) == 2
+    world.two.remember("in epoch 2", source="test")  # begins a log of this epoch
+    world.two.sync()
+    put(world, memory("second attack"), previous=most_counter(2) - 1)
+    world.one.sync()
+    assert epoch_of(world.one) == 3
+    written = world.one.remember("written afterwards", source="test")
+    world.one.retract(written.id, reason="a test")
+    world.one.restore(written.id)
+    assert world.one.sync().remote
+    assert {"between the attacks", "written afterwards"} <= set(contents(world.one))
+    with joined(world.server, world.folder / "three", world.one.emergency_kit) as three:
+        three.sync()
+        assert three.state_digest() == world.one.state_digest()
+
+
+def epoch_of(vault: Vault) -> int:
+    return vault._opened.keychain.keyring.public.epoch
 
 
 def test_counter_of_another_log_that_proves_false_is_named(world: World) -> None:
@@ -232,9 +258,6 @@ def test_known_id_with_other_content_and_a_higher_stamp_changes_nothing(world: W
     assert world.one.get(target.id).content == "first of one"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="an id that comes again with a lower stamp replaces the memory, and none says so"
-)
 def test_known_id_with_other_content_and_a_lower_stamp_is_named(world: World) -> None:
     (target,) = [each for each in world.one.list() if each.content == "first of one"]
     put(world, memory("something else", id=parse_id(target.id), stamp=[0, 0]))

@@ -15,14 +15,15 @@ from memseal import Vault
 from memseal.errors import DiskError, FormatError, MemsealError, RemoteRefused, RolledBack
 from memseal.format.boxes import Secrets, build_version
 from memseal.format.derivation import epoch_signing_key, kit_request_key
-from memseal.format.keyring import KeyringVersion, PublicSection, decode_version
+from memseal.format.floor import Floor
+from memseal.format.keyring import Ended, KeyringVersion, PublicSection, decode_version
 from memseal.format.keys import KitSecret, SigningKey, VaultKey
 from memseal.format.kit import parse_kit
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.primitives import Cost, public_signing_key
 from memseal.transport import http
 from memseal.vault import passphrases
-from memseal.vault.creation import entry_for, new_key_set
+from memseal.vault.creation import NewKit, entry_for, new_key_set
 from tests.scenarios.hostile_server import Asked, HostileServer, Lie, Reply, hostile_server, problem
 from tests.scenarios.hostile_world import EVERYTHING, World, codes, contents, end_of, stream_of
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
@@ -514,12 +515,59 @@ def of_a_stranger(world: World) -> bytes:
     return (world.folder / "stranger" / "keyring" / "00000001.mseal").read_bytes()
 
 
+def changed(base: KeyringVersion, **fields: Any) -> KeyringVersion:
+    """A next version as the server can make it, with other fields and no signature of a device."""
+    public = replace(base.public, version=base.public.version + 1, previous=base.digest, **fields)
+    return forged(base, public, VaultKey(bytes(range(32))))
+
+
+def without_a_device(base: KeyringVersion) -> KeyringVersion:
+    return changed(base, devices=base.public.devices[:1])
+
+
+def with_a_device_ended(base: KeyringVersion) -> KeyringVersion:
+    first, *others = base.public.devices
+    return changed(base, devices=(replace(first, ended=Ended(base.public.version + 1, {})), *others))
+
+
+def with_other_keys_for_a_device(base: KeyringVersion) -> KeyringVersion:
+    first, *others = base.public.devices
+    keys = entry_for(new_key_set(), first.id, first.since)
+    return changed(base, devices=(keys, *others))
+
+
+def with_a_kit_of_its_own(base: KeyringVersion) -> KeyringVersion:
+    drawn = NewKit.draw(base.vault_id, base.public.kit.generation + 1, base.public.version + 1)
+    return changed(base, kit=drawn.entry)
+
+
+def with_a_floor(base: KeyringVersion) -> KeyringVersion:
+    return changed(base, floor=Floor(bytes(16), bytes(32), (), {}))
+
+
+def with_another_sealed_part(base: KeyringVersion) -> bytes:
+    """The next version of a device, with boxes and slot that the server put in the place of its own."""
+    true = forged(
+        base, replace(base.public, version=base.public.version + 1, previous=base.digest), VaultKey(bytes(32))
+    )
+    return true.stripped() + base.sealed_part()
+
+
 KEYRINGS: dict[str, tuple[Callable[[World], bytes], str]] = {
     "a device that signs itself": (lambda world: added_device(newest(world)).content, "keyring_signature"),
     "a device and an epoch of its own": (
         lambda world: added_device_and_epoch(newest(world)).content,
         "keyring_signature",
     ),
+    "a device that is gone from the list": (
+        lambda world: without_a_device(newest(world)).content,
+        "keyring_devices",
+    ),
+    "a device that is ended": (lambda world: with_a_device_ended(newest(world)).content, "keyring_epoch_needed"),
+    "other keys for a device": (lambda world: with_other_keys_for_a_device(newest(world)).content, "keyring_devices"),
+    "a kit of its own": (lambda world: with_a_kit_of_its_own(newest(world)).content, "keyring_epoch_needed"),
+    "a floor of its own": (lambda world: with_a_floor(newest(world)).content, "keyring_signature"),
+    "other boxes and slots": (lambda world: with_another_sealed_part(newest(world)), "keyring_sealed"),
     "the same version again": (lambda world: newest(world).content, "keyring_chain"),
     "the first version again": (file_of_two("keyring/00000001.mseal"), "keyring_chain"),
     "the keyring of another vault": (of_a_stranger, "vault_mismatch"),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -411,7 +410,8 @@ def test_crash_at_any_step_of_a_join_loses_nothing(world: World, fate: Choice) -
 @pytest.mark.parametrize("moment", Break)
 def test_join_broken_off_at_any_exchange_is_done_by_the_next(world: World, moment: Break) -> None:
     before, remote = forked_twice(world)
-    for number in count():
+    met, number = True, 0
+    while met:
         there = remote.copy()
         with there.connected():
             device = restored(before, world.one.folder)
@@ -423,6 +423,5 @@ def test_join_broken_off_at_any_exchange_is_done_by_the_next(world: World, momen
             assert contents(device) >= ALL - {"two alone"}
             is_joined(world, device)
             device.close()
-        if not met:
-            break
+        number += 1
     assert number > 15

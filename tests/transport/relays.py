@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import ssl
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @contextlib.contextmanager
-def serving(handler: Handler, trust: ssl.SSLContext | None = None) -> Iterator[int]:
+def serving(handler: Handler, trust: ssl.SSLContext | None = None) -> Generator[int]:
     """Accept connections in a thread of its own, and yield the port."""
     loop = asyncio.new_event_loop()
 
@@ -43,10 +43,15 @@ def serving(handler: Handler, trust: ssl.SSLContext | None = None) -> Iterator[i
         loop.close()
 
 
-async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
-    """Pass on in both directions until one side ends."""
+async def relay(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, seen: bytearray | None = None
+) -> None:
+    """Pass on in both directions until one side ends; `seen` gets what goes to the port."""
     there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
-    ways = [asyncio.create_task(_pass(reader, there_writer)), asyncio.create_task(_pass(there_reader, writer))]
+    ways = [
+        asyncio.create_task(_pass(reader, there_writer, bytearray() if seen is None else seen)),
+        asyncio.create_task(_pass(there_reader, writer, bytearray())),
+    ]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -56,8 +61,9 @@ async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port
         there_writer.close()
 
 
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: bytearray) -> None:
     while content := await reader.read(1 << 16):
+        seen += content
         writer.write(content)
         await writer.drain()
 

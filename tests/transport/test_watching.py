@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, opened
 
 
 @contextmanager
-def watching(vault: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def watching(vault: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
     environment = {**os.environ, "MEMSEAL_PASSPHRASE": PASSPHRASE, "MEMSEAL_MODEL": "none"}
     process = subprocess.Popen(
         [sys.executable, "-m", "memseal", "sync", "--watch", "--vault", str(vault), *arguments],

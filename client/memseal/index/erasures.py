@@ -3,24 +3,29 @@
 import sqlite3
 from collections.abc import Iterable
 
+from memseal.index.doubles import Doubles
 from memseal.memory.operations import Dismiss, Erase, Stamp
 
 
 class Erasures:
     """The ids that were erased, by which operation, and whether the floor's checkpoint knows it."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        """Take the state's connection."""
+    def __init__(self, connection: sqlite3.Connection, doubles: Doubles) -> None:
+        """Take the state's connection, and what decides between two operations with one id."""
         self._connection = connection
+        self._doubles = doubles
         self.ids = {row[0] for row in connection.execute("SELECT target FROM erased")}
 
     def add(self, operation: Erase, stamp: Stamp, covered: bool) -> set[bytes]:
         """Note an `erase`, which with `covered` came from a checkpoint; returns the ids that are erased only now."""
-        self._connection.execute(
-            "INSERT INTO erasures VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
-            " SET stamp = excluded.stamp, at = excluded.at, reason = excluded.reason WHERE excluded.stamp < stamp",
-            (operation.id, stamp, operation.at, operation.reason, covered),
-        )
+        row = self._connection.execute("SELECT stamp FROM erasures WHERE id = ?", (operation.id,)).fetchone()
+        earlier = True if row is None else None if row[0] == stamp else stamp < row[0]
+        if self._doubles.counts(b"erase" + operation.id, operation, earlier):
+            self._connection.execute(
+                "INSERT INTO erasures VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
+                " SET stamp = excluded.stamp, at = excluded.at, reason = excluded.reason",
+                (operation.id, stamp, operation.at, operation.reason, covered),
+            )
         if covered:
             self._connection.execute("UPDATE erasures SET covered = 1 WHERE id = ?", (operation.id,))
         rows = [(target, operation.id) for target in operation.targets]

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,12 @@ from memseal.recall.weights import REACH
 # 0.01; fewer is faster, and a caller that wants more hits asks for more.
 POOL = 30
 
+# By so much of a text one can tell its writing.
+_START = 1_000
+
 _COLUMNS = """
 SELECT n, thread, position, author, coalesce(captured_at, written_at),
-    length(content) + coalesce(length(author), 0)
+    length(content) + coalesce(length(author), 0), substr(content, 1, :start)
 FROM memories
 WHERE n IN (
     SELECT value FROM json_each(:found)
@@ -33,6 +38,17 @@ ORDER BY n
 """
 
 
+@dataclass(frozen=True)
+class Favoured:
+    """The memories of the time that a query names: those `allowed` among them as a mask, and some of them as they are.
+
+    `newest` are candidates whatever they say; empty where the query asks about more than a time.
+    """
+
+    mask: NDArray[np.bool_]
+    newest: NDArray[np.int64]
+
+
 def gather(
     connection: sqlite3.Connection,
     lexical: LexicalIndex,
@@ -41,20 +57,27 @@ def gather(
     query_vector: NDArray[np.float32] | None,
     allowed: NDArray[np.bool_] | None = None,
     pool: int = POOL,
+    favoured: Favoured | None = None,
+    reads: Callable[[str], bool] | None = None,
 ) -> Candidates:
     """Return the best `pool` memories of each engine and their neighbours in their threads.
 
     For all hits up to a limit, `pool` is at least that limit.
 
     `allowed` is a mask indexed by number that holds for neighbours too; None allows all. Without vectors or
-    a query vector the words alone decide.
+    a query vector the words alone decide. What is `favoured` has a pool of its own, so that better matches of
+    another time do not keep it out. What the model does not read (`reads`) has no cosine.
     """
     matches = lexical.match(query.terms)
-    found = [matches.best(pool, allowed)]
-    if vectors is not None and query_vector is not None:
-        found.append(vectors.search(query_vector, pool, allowed)[0])
+    found = list[NDArray[np.int64]]()
+    for mask in (allowed,) if favoured is None else (allowed, favoured.mask):
+        found.append(matches.best(pool, mask))
+        if vectors is not None and query_vector is not None:
+            found.append(vectors.search(query_vector, pool, mask)[0])
+    if favoured is not None:
+        found.append(favoured.newest)
     joined = json.dumps(np.unique(np.concatenate(found)).tolist())
-    rows = connection.execute(_COLUMNS, {"found": joined, "reach": REACH}).fetchall()
+    rows = connection.execute(_COLUMNS, {"found": joined, "reach": REACH, "start": _START if reads else 0}).fetchall()
     if allowed is not None:
         rows = [row for row in rows if row[0] < allowed.size and allowed[row[0]]]
     numbers = np.array([row[0] for row in rows], np.int64)
@@ -63,6 +86,8 @@ def gather(
     cosine = np.full(numbers.size, np.nan)
     if vectors is not None and query_vector is not None:
         cosine = vectors.similarities(query_vector, numbers).astype(np.float64)
+        if reads is not None:
+            cosine[[not reads(row[6]) for row in rows]] = np.nan
     threads, _ = _numbered([row[1] if row[2] is not None else None for row in rows])
     authors, names = _numbered([row[3] for row in rows])
     return Candidates(
@@ -75,6 +100,7 @@ def gather(
         authors=authors,
         author_names=names,
         captured_at=np.array([row[4] for row in rows], np.int64),
+        common=matches.common,
     )
 
 

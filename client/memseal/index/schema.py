@@ -1,8 +1,10 @@
 """The tables of the open state, and its longer statements."""
 
 from memseal.index.lexical import TOKENIZER
+from memseal.recall.words import VERSION
 
 SCHEMA = f"""
+PRAGMA user_version = {VERSION};
 CREATE TABLE memories (
     n INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE,
@@ -33,7 +35,7 @@ CREATE INDEX memories_same ON memories (same) WHERE same IS NOT NULL;
 CREATE INDEX memories_inactive ON memories (state) WHERE state <> 0 OR same IS NOT NULL;
 CREATE VIRTUAL TABLE memories_text USING fts5 (
     content, author, content = 'memories', content_rowid = 'n',
-    tokenize = '{TOKENIZER}'
+    tokenize = "{TOKENIZER}"
 );
 CREATE TABLE retractions (
     id BLOB PRIMARY KEY, target BLOB NOT NULL, stamp BLOB NOT NULL, retracted INTEGER NOT NULL, at INTEGER NOT NULL,

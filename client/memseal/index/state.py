@@ -15,14 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memseal.errors import FormatError
 from memseal.format.values import decode_value, encode_value
+from memseal.index.doubles import Doubles
 from memseal.index.erasures import Erasures
 from memseal.index.schema import INSERT, MEMORY, SCHEMA, WHOLE
+from memseal.memory.doubles import order, ordered
 from memseal.memory.memory import Draft, Memory, State, from_microseconds
 from memseal.memory.operations import Erase, Remember, Retraction, Setting, Stamp, Tagging
+from memseal.recall.words import VERSION, indexed
 
 _GROUP = "SELECT id FROM memories WHERE n = ?1 OR same = ?1"
-_TEXT = "SELECT n, content, author FROM memories WHERE n = ?"
+_TEXT = "SELECT n, indexed(content), indexed(coalesce(author, '')) FROM memories WHERE n = ?"
 _PARENTS = "SELECT coalesce(p.same, p.n) FROM memories m JOIN memories p ON p.id = m.of WHERE m.id = ?"
 _CHILDREN = "SELECT coalesce(same, n) FROM memories WHERE of = ?"
 _QUERY_LIMIT = 500  # ids in one IN (…); SQLite allows 32,766
@@ -47,13 +51,18 @@ class VaultState:
             self.connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         else:
             self.connection.deserialize(image)
+            if self._one("PRAGMA user_version") != VERSION:
+                raise FormatError("record_content", "an image whose words were split by other rules")
+        self.connection.create_function("indexed", 1, indexed, deterministic=True)
         # Nothing may reach the disk: temporary tables and sorts stay in memory too.
         self.connection.execute("PRAGMA temp_store = MEMORY")
         self.connection.execute("PRAGMA synchronous = OFF")
         self._next = 1 + (self._one("SELECT max(n) FROM memories") or 0)
-        self.erasures = Erasures(self.connection)
+        self.doubles = Doubles(self.connection)
+        self.erasures = Erasures(self.connection, self.doubles)
         self._early = self._early_targets()
         self._dropped = list[int]()
+        self._taken = list[bytes]()
 
     def close(self) -> None:
         """Forget everything."""
@@ -84,13 +93,23 @@ class VaultState:
         rows: list[tuple[Any, ...]] = []
         prints: list[int] = []
         first = self._next
+        lost: list[tuple[Remember, Stamp]] = []
+        tied: dict[bytes, int] = {}
         for item in batch:
             operation = item.operation
-            if operation.id in self.erasures.ids or (lowest is not None and lowest[operation.id] is not item):
+            if operation.id in self.erasures.ids:
                 numbers.append(0)
                 continue
+            if lowest is not None and lowest[operation.id] is not item:
+                numbers.append(0)
+                lost.append((operation, item.stamp))
+                continue
             if operation.id in known:
-                numbers.append(self._lower(item) if item.stamp < known[operation.id] else 0)
+                numbers.append(self._take(item) if item.stamp < known[operation.id] else 0)
+                if item.stamp == known[operation.id]:
+                    tied[operation.id] = len(numbers) - 1
+                elif not numbers[-1]:
+                    lost.append((operation, item.stamp))
                 continue
             fingerprint = _fingerprint(operation.draft) if operation.of is None else 0
             rows.append(_row(self._next, fingerprint, item))
@@ -102,19 +121,42 @@ class VaultState:
         # By value: INSERT … SELECT costs the time of five rows before the first.
         self.connection.executemany(
             "INSERT INTO memories_text (rowid, content, author) VALUES (?, ?, ?)",
-            [(first + offset, each.draft.content, each.draft.author) for offset, each in enumerate(new)],
+            [
+                (first + offset, indexed(each.draft.content), indexed(each.draft.author or ""))
+                for offset, each in enumerate(new)
+            ],
         )
         self._add_tags(new)
         self._unite(prints, first)
         self._follow(new)
+        for operation in self.doubles.different([batch[place].operation for place in tied.values()]):
+            place = tied[operation.id]
+            if self.doubles.comes_first(operation):
+                numbers[place] = self._take(batch[place])
+            else:
+                lost.append((operation, batch[place].stamp))
+        if lost:
+            self._taken += [each.id for each in self.doubles.note_lost(lost)]
         return numbers
+
+    def _take(self, item: Stamped) -> int:
+        """Let a memory count instead of the one with its id, which is kept if it says something else."""
+        if self.doubles.note_held(item.operation):
+            self._taken.append(item.operation.id)
+        return self._lower(item)
+
+    def take_taken(self) -> list[bytes]:
+        """Return and forget the ids that came with other content than before: both are kept (§10)."""
+        taken, self._taken = self._taken, []
+        return taken
 
     def retract(self, operation: Retraction, stamp: Stamp) -> None:
         """Apply a `retract` or `restore`."""
         before = self.connection.execute(
             "SELECT target, stamp FROM retractions WHERE id = ?", (operation.id,)
         ).fetchone()
-        if before is not None and before[1] <= stamp:
+        earlier = True if before is None else None if before[1] == stamp else stamp < before[1]
+        if not self.doubles.counts(b"retract" + operation.id, operation, earlier):
             return
         self.connection.execute(
             "INSERT OR REPLACE INTO retractions (id, target, stamp, retracted, at, reason) VALUES (?, ?, ?, ?, ?, ?)",
@@ -138,11 +180,11 @@ class VaultState:
 
     def apply_setting(self, operation: Setting, stamp: Stamp) -> None:
         """Apply a setting: the highest stamp counts."""
-        self.connection.execute(
-            "INSERT INTO settings VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
-            " SET value = excluded.value, stamp = excluded.stamp WHERE excluded.stamp > stamp",
-            (operation.name, encode_value(operation.value), stamp),
-        )
+        before = self._one("SELECT stamp FROM settings WHERE name = ?", (operation.name,))
+        later = True if before is None else None if before == stamp else stamp > before
+        if self.doubles.counts(b"setting" + operation.name.encode(), operation, later):
+            value = encode_value(ordered(operation.value))
+            self.connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", (operation.name, value, stamp))
 
     def note_vector(self, number: int, stamp: Stamp) -> None:
         """Remember that a memory's vector in the index is the one of this stamp."""
@@ -156,7 +198,8 @@ class VaultState:
         if row is None:
             self.connection.execute(
                 "INSERT INTO early_vectors VALUES (?, ?, ?) ON CONFLICT (target) DO UPDATE"
-                " SET stamp = excluded.stamp, code = excluded.code WHERE excluded.stamp > stamp",
+                " SET stamp = excluded.stamp, code = excluded.code"
+                " WHERE excluded.stamp > stamp OR excluded.stamp = stamp AND excluded.code < code",
                 (target, stamp, code),
             )
             self._early.add(target)
@@ -191,6 +234,7 @@ class VaultState:
         for table in ("tags", "tags_removed", "early_vectors"):
             self.connection.execute(f"DELETE FROM {table} WHERE target = ?", (memory_id,))  # noqa: S608 - our own text
         self.connection.execute("UPDATE retractions SET reason = NULL WHERE target = ?", (memory_id,))
+        self.doubles.forget(memory_id)
         row = self.connection.execute("SELECT n, of FROM memories WHERE id = ?", (memory_id,)).fetchone()
         if row is None:
             return False
@@ -244,6 +288,11 @@ class VaultState:
     def number_of(self, memory_id: bytes) -> int | None:
         """Return the `n` that an id leads to: its own, or that of the memory it is the same as."""
         number: int | None = self._one("SELECT coalesce(same, n) FROM memories WHERE id = ?", (memory_id,))
+        return number
+
+    def number_with(self, memory_id: bytes) -> int | None:
+        """Return the `n` of the memory with this id itself."""
+        number: int | None = self._one("SELECT n FROM memories WHERE id = ?", (memory_id,))
         return number
 
     def stamps_of(self, ids: Sequence[bytes]) -> dict[bytes, tuple[Stamp, Stamp | None]]:
@@ -535,7 +584,8 @@ def _lowest(batch: Sequence[Stamped]) -> dict[bytes, Stamped] | None:
     lowest: dict[bytes, Stamped] = {}
     for item in batch:
         before = lowest.setdefault(item.operation.id, item)
-        if item.stamp < before.stamp:
+        tie = item.stamp == before.stamp and order(item.operation) < order(before.operation)
+        if tie or item.stamp < before.stamp:
             lowest[item.operation.id] = item
     return lowest
 

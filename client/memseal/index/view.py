@@ -74,6 +74,8 @@ class View:
         self.loading = False
         """While logs are read: what erases leave behind is scrubbed once, at the end."""
         self._scrub_due = False
+        self.taken_ids = set[bytes]()
+        """Ids that came again with other content, and were not named yet."""
         self.content_went = False
         """Whether something was erased since this was set to False: a cache on disk still has it."""
         self._seen = 0 if vectors is None else len(vectors)
@@ -157,6 +159,7 @@ class View:
         if erased and not covered:
             self.state.erasures.note_reappeared(each.operation.id for each in new if each.operation.id in erased)
         numbers = self.state.remember(new)
+        self.taken_ids.update(self.state.take_taken())
         self._drop_vectors()
         pairs = [(number, row) for number, row in zip(numbers, rows, strict=True) if number and row >= 0]
         if pairs and self.vectors is not None:
@@ -174,10 +177,20 @@ class View:
 
     def _embed(self, target: bytes, stamp: Stamp, code: NDArray[np.float16]) -> None:
         number = self.state.place_vector(target, stamp, code.astype("<f2").tobytes())
+        if number is None:
+            number = self._tied(target, stamp, code)
         if number is not None and self.vectors is not None:
             self.vectors.add(np.array([number], np.int64), code.reshape(1, -1))
             self.state.note_vector(number, stamp)
             self._seen += 1
+
+    def _tied(self, target: bytes, stamp: Stamp, code: NDArray[np.float16]) -> int | None:
+        """Return the `n` whose vector has the same stamp and higher bytes, or None: of two the lower counts."""
+        number = None if self.state.vector_stamp(target) != stamp else self.state.number_with(target)
+        if number is None or self.vectors is None or number not in self.vectors:
+            return None
+        held = self.vectors.vectors(np.array([number], np.int64))[0].astype("<f2").tobytes()
+        return number if code.astype("<f2").tobytes() < held else None
 
     def _codes(
         self, records: Sequence[Said]

@@ -92,13 +92,17 @@ class Heads:
     """All that a remote has; `keyring` is None where the remote carries none (a folder).
 
     `whole` is False where the newest version's sealed part is missing there, `floor_whole` where something of its
-    floor's checkpoint is.
+    floor's checkpoint is. `carried` is the newest version, and its digest, that a folder carries whole; `untidy`: it
+    still has what that version makes needless; `moving`: it has something of a newer one, which is not whole.
     """
 
     keyring: tuple[int, bytes] | None
     logs: Mapping[bytes, RemoteLog]
     whole: bool = True
     floor_whole: bool = True
+    carried: tuple[int, bytes] | None = None
+    untidy: bool = False
+    moving: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,15 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, TypeVar
 
-from memseal.errors import Finding, FormatError, KeyringForked, RemoteAnswer, RemoteRefused, RolledBack
+from memseal.errors import (
+    Finding,
+    FormatError,
+    KeyringForked,
+    RemoteAnswer,
+    RemoteRefused,
+    RemoteUnreachable,
+    RolledBack,
+)
 from memseal.format.floor import Floor
 from memseal.format.log import End
 from memseal.sync.messages import (
@@ -37,10 +45,15 @@ _LOOKS = 8
 _LOOKS_AGAIN = 2
 # What a log of a keyring version meets that the remote had not shown yet.
 _AHEAD = frozenset(("keyring_behind", "stream_mismatch"))
+_OTHER_HISTORY = (
+    "the remote has another history of this log: it is left alone, and nothing is lost here. The device that writes it"
+    " was copied or put back, or the remote replaced it: that device's next synchronisation tells which"
+)
 _FORKED = (
     "the server's keyring took another way than the one here: it was put back, then changed. Nothing is lost here:"
     " sync with --accept-rollback to join both"
 )
+_OTHER_KEYRING = "the folder carries another keyring than this device has: sync with the server, which decides"
 _RACES = frozenset(("segment_conflict", "segment_order", "epoch_ended", "stream_ended", "below_floor"))
 
 
@@ -86,6 +99,10 @@ class Replica(Protocol):
 
     def accept_keyring(self, content: bytes) -> None:
         """Take the next version; raises `FormatError` where it is not accepted."""
+        ...
+
+    def forget_held(self) -> None:
+        """Let go of versions that were taken in part, and count with the newest whole one again."""
         ...
 
     def floor(self) -> Floor | None:
@@ -223,6 +240,8 @@ class SyncSession:
             heads = yield from self._follow((yield from self._look()))
         if race is not None:
             raise RemoteRefused(race.code, race.status, race.detail)
+        if heads.untidy and heads.carried == (self._replica.keyring_version(), self._replica.keyring_digest()):
+            yield from self._carry(self._replica.keyring_version())
         self._remember(heads)
 
     def _follow(self, heads: Heads) -> Steps[Heads]:
@@ -325,8 +344,10 @@ class SyncSession:
 
     def _follow_floor(self, heads: Heads) -> Steps[Heads]:
         """Fetch what is wanted of the floor's checkpoint and take it over, or put back what the remote lost of it."""
+        if heads.keyring is None:
+            return (yield from self._follow_carried(heads))
         floor = self._replica.floor()
-        if floor is None or heads.keyring is None:
+        if floor is None:
             return heads
         if heads.keyring[0] < self._replica.keyring_version():
             heads = yield from self._look()  # the remote's keyring was put back, and its floor with it
@@ -337,6 +358,56 @@ class SyncSession:
                 yield from self._put_object(shelf, object_id)
         self._replica.adopt_floor()
         return heads
+
+    def _follow_carried(self, heads: Heads) -> Steps[Heads]:
+        """Take over what a folder carries of keyring and checkpoint, if it is accepted, and put what it lacks."""
+        yield from self._take_carried(0 if heads.carried is None else heads.carried[0])
+        here = (self._replica.keyring_version(), self._replica.keyring_digest())
+        if heads.carried is None or heads.carried[0] < here[0]:
+            for version in range(1, here[0] + 1):
+                if not (yield from self._carry(version)):
+                    return heads
+            heads = yield from self._look()
+        if heads.carried is not None and heads.carried[0] == here[0] and heads.carried != here:
+            self._note_carried("keyring_forked", _OTHER_KEYRING)
+        floor = self._replica.floor()
+        if heads.carried != here or floor is None:
+            return heads
+        if self._replica.wanted_objects():
+            # Where the folder does not have it all yet it is on its way, here or there.
+            if not heads.floor_whole or not (yield from self._fetch_objects()):
+                return heads
+        elif not heads.floor_whole:
+            for shelf, object_id in objects_of(floor.checkpoint, floor.parts):
+                yield from self._put_object(shelf, object_id)
+            heads = yield from self._look()
+        self._replica.adopt_floor()
+        return heads
+
+    def _take_carried(self, newest: int) -> Steps[None]:
+        for version in range(self._replica.keyring_version() + 1, newest + 1):
+            answer = yield GetKeyring(version)
+            if not isinstance(answer, Content):
+                break
+            try:
+                self._replica.accept_keyring(answer.content)
+            except FormatError as error:
+                self._note_carried(error.code, f"the folder carries a keyring version that does not count: {error}")
+                break
+        self._replica.forget_held()
+
+    def _carry(self, version: int) -> Steps[bool]:
+        """Put a keyring version into a folder, or let it remove what this one makes needless; False for a conflict."""
+        answer = yield PutKeyring(version, self._replica.keyring_content(version), refill=True)
+        if isinstance(answer, Refused) and answer.code == "keyring_conflict":
+            self._note_carried("keyring_forked", _OTHER_KEYRING)
+            return False
+        expect(answer, Stored)
+        return True
+
+    def _note_carried(self, code: str, detail: str) -> None:
+        finding = Finding(code, "keyring", detail)
+        self._findings += [] if finding in self._findings else [finding]
 
     def _fetch_objects(self) -> Steps[bool]:
         """Fetch what is wanted of the floor's checkpoint; False where the remote does not give it all."""
@@ -393,8 +464,11 @@ class SyncSession:
         for stream_id, mark in self._seen.logs.items():
             there = heads.logs.get(stream_id)
             if (there is None or there.end.length < mark.length) and not self._accept_rollback:
+                if heads.moving:
+                    raise RemoteUnreachable("the folder is being copied and is not whole yet: try again later")
+                what = "folder" if heads.keyring is None else "server"
                 raise RolledBack(
-                    "the server shows less than it showed before; nothing is lost here:"
+                    f"the {what} shows less than it showed before; nothing is lost here:"
                     " sync with --accept-rollback to put it back"
                 )
 
@@ -446,7 +520,7 @@ class SyncSession:
             return False  # all that the remote has of it lies below the floor
         if (yield from self._heal(stream_id)):
             return (yield from self._pull(stream_id, there))
-        self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
+        self._note("forked", stream_id, _OTHER_HISTORY)
         return False
 
     def _note_refused(self, stream_ids: Sequence[bytes]) -> None:
@@ -504,7 +578,7 @@ class SyncSession:
             self._note("below_floor", stream_id, detail)
             return None
         if end is not None and self._replica.end_at(stream_id, end.length) != end:
-            self._note("forked", stream_id, "the remote has another history of this log: it is left alone")
+            self._note("forked", stream_id, _OTHER_HISTORY)
             return None
         while end is None or end.length < local.end.length:  # what is written meanwhile goes with the next round
             following = self._replica.next_segment(stream_id, end)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memseal.sync.messages import Answer, Request
+from memseal.sync.relaying import Hear, Say
 
 
 @dataclass(frozen=True)
@@ -46,4 +47,21 @@ class LiveTransport(Transport, Protocol):
 
     def break_off(self) -> None:
         """Let whatever is being sent or listened to fail at once, and all that is sent later."""
+        ...
+
+
+class Relay(Protocol):
+    """A way to a server that relays the messages of a pairing."""
+
+    @property
+    def address(self) -> str:
+        """The server's identity."""
+        ...
+
+    def relay(self, message: Say | Hear) -> Answer:
+        """Carry a message, or wait for one; raises `RemoteUnreachable` or `RemoteAnswer`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections."""
         ...

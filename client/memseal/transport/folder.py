@@ -1,17 +1,13 @@
 """A plain folder as a remote: a USB stick, or one that another program synchronises (sync-protocol §7)."""
 
-import secrets
+from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Protocol
 
-from memseal.errors import FormatError, RemoteUnreachable
-from memseal.format.content import chain_next, chain_start
-from memseal.format.log import End
-from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
+from memseal.errors import RemoteUnreachable
+from memseal.format.floor import Floor, Row
+from memseal.format.keyring import decode_version
 from memseal.format.primitives import sha256
-from memseal.format.records import places
-from memseal.format.segment import Segment, decode_segment
 from memseal.sync.messages import (
     Answer,
     Content,
@@ -24,83 +20,59 @@ from memseal.sync.messages import (
     PutObject,
     PutSegment,
     Refused,
-    RemoteLog,
     Request,
+    Shelf,
     Stored,
+    objects_of,
 )
 from memseal.transport import Heard
+from memseal.transport.folder_files import Files, add
+from memseal.transport.folder_keys import FolderKeys
+from memseal.transport.folder_logs import FolderLogs
 
-_DIGITS = 10
-
-
-class Files(Protocol):
-    """What a folder needs of a file system: a part of the vault's own port to it."""
-
-    def read(self, path: Path, start: int = 0, end: int | None = None) -> bytes | None:
-        """Return a file's bytes, or None where there is no such file."""
-        ...
-
-    def size(self, path: Path) -> int | None:
-        """Return a file's length in bytes, or None."""
-        ...
-
-    def names(self, folder: Path) -> list[str]:
-        """Return the names in a folder, sorted; none where there is no such folder."""
-        ...
-
-    def write(self, path: Path, offset: int, content: bytes) -> None:
-        """Write at an offset, making the file where it is missing."""
-        ...
-
-    def sync(self, path: Path) -> None:
-        """Make a file's content durable."""
-        ...
-
-    def sync_folder(self, folder: Path) -> None:
-        """Make the names in a folder durable."""
-        ...
-
-    def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name."""
-        ...
-
-    def make_folder(self, folder: Path) -> None:
-        """Make a folder where it is missing."""
-        ...
+_SHELVES: tuple[Shelf, ...] = ("checkpoints", "parts")
 
 
 class FolderTransport:
-    """Segments as files, `<folder>/<vault id>/logs/<stream>/<number>`; an existing name is never replaced."""
+    """Objects as files below `<folder>/<vault id>`, laid out as in a bucket; an existing name is never replaced."""
 
     carries_keys = False
 
     def __init__(self, folder: Path, vault_id: bytes, files: Files) -> None:
         """Take the folder, which must be there, and the vault."""
-        if not folder.is_dir():
-            raise RemoteUnreachable(f"the folder {folder} is not there: is the drive connected?")
         self.address = str(folder)
-        self._files = files
-        self._logs = folder / vault_id.hex() / "logs"
-        self._memo: dict[bytes, list[tuple[int, Segment]]] = {}
+        self._folder, self._files, self._vault_id = folder, files, vault_id
+        self._root = folder / vault_id.hex()
+        self._keys = FolderKeys(self._root, vault_id, files)
+        self._logs = FolderLogs(self._root / "logs", files)
+        self._check()
 
     def send(self, request: Request) -> Answer:
         """Carry out a request on the folder."""
+        self._check()
         match request:
             case GetHeads():
                 return self._heads()
             case GetLog(stream_id, start, limit):
-                return self._read(stream_id, start, limit)
+                return self._logs.read(stream_id, start, limit, self._rows().get(stream_id))
             case PutSegment(stream_id, number, content, _):
-                return self._store(stream_id, number, content)
-            case GetObject() | PutObject():
-                return Refused("not_found", 0, "a folder carries no checkpoints: sync with a server")
-            case GetKeyring() | PutKeyring():
-                return Refused("folder_keys", 0, "a folder carries no keys: join, or change keys, with a server")
+                return self._logs.store(stream_id, number, content, self._rows().get(stream_id))
+            case GetObject(shelf, object_id, start):
+                return self._object(shelf, object_id, start)
+            case PutObject(shelf, object_id, content):
+                if not self._has(shelf, object_id):
+                    add(self._files, self._root / shelf, object_id.hex(), content)
+                return Stored()
+            case GetKeyring(version, _):
+                found = None if version is None else self._keys.read(version)
+                return Refused("not_found", 0, "the folder does not carry this") if found is None else Content(found)
+            case PutKeyring(_, content, _):
+                return self._put_version(content)
 
     def listen(self, tag: str, seconds: int) -> Future[Heard]:
         """Answer at once: a folder cannot say when it changes."""
-        heard = Future[Heard]()
-        seen = self._look()
+        self._check()
+        heard, seen = Future[Heard](), self._tag()
         heard.set_result(Heard(None if seen == tag else self._heads(), seen))
         return heard
 
@@ -110,94 +82,65 @@ class FolderTransport:
     def close(self) -> None:
         """Do nothing: nothing is held open."""
 
-    def _look(self) -> str:
-        """Return what changes with each file that comes or goes; what was read of them before is forgotten."""
-        self._memo.clear()
-        found = list[tuple[str, str, int | None]]()
-        for name in self._files.names(self._logs):
-            folder = self._logs / name
-            found += [(name, each, self._files.size(folder / each)) for each in self._files.names(folder)]
-        return sha256(repr(found).encode()).hex()
+    def _check(self) -> None:
+        if not self._folder.is_dir():
+            raise RemoteUnreachable(f"the folder {self._folder} is not there: is the drive connected?")
+
+    def _tag(self) -> str:
+        """Return what changes with each file that comes or goes."""
+        shelves = [(shelf, self._files.names(self._root / shelf)) for shelf in _SHELVES]
+        return sha256(repr((self._keys.names(), shelves, list(self._logs.names()))).encode()).hex()
 
     def _heads(self) -> Heads:
-        logs = dict[bytes, RemoteLog]()
-        for name in self._files.names(self._logs):
-            stream_id = _stream_id(name)
-            chained = self._chained(stream_id) if stream_id is not None else []
-            if stream_id is not None and chained:
-                # Numbers go on after the last file, also after one that does not continue the log.
-                logs[stream_id] = RemoteLog(_end_of(chained[-1][1]), self._numbers(stream_id)[-1] + 1)
-        return Heads(None, logs)
+        newest = self._keys.newest()
+        floor = None if newest is None else newest.public.floor
+        return Heads(
+            keyring=None,
+            logs=self._logs.ends({} if floor is None else floor.rows),
+            floor_whole=floor is None or self._has_all(floor),
+            carried=None if newest is None else (newest.public.version, newest.digest),
+            moving=self._keys.highest() > (0 if newest is None else newest.public.version),
+            untidy=newest is not None and bool(self._needless(newest.public.version, floor)),
+        )
 
-    def _read(self, stream_id: bytes, start: int, limit: int) -> Answer:
-        pieces, wanted = list[bytes](), start
-        for _, segment in self._chained(stream_id):
-            first, last = segment.start.length, segment.start.length + len(segment.piece)
-            if last > wanted and sum(map(len, pieces)) < limit:
-                pieces.append(segment.piece[wanted - first :])
-                wanted = last
-        return Content(b"".join(pieces)[:limit])
+    def _rows(self) -> Mapping[bytes, Row]:
+        newest = self._keys.newest()
+        return {} if newest is None or newest.public.floor is None else newest.public.floor.rows
 
-    def _store(self, stream_id: bytes, number: int, content: bytes) -> Answer:
-        self._memo.pop(stream_id, None)
-        chained = self._chained(stream_id)
-        end = _end_of(chained[-1][1]) if chained else End(0, 0, bytes(32))
-        if decode_segment(content).start != end:
-            return Refused("segment_order", 0, "the segment does not continue the log in the folder")
-        folder = self._logs / stream_id.hex()
-        made = [each for each in (folder, *folder.parents) if not each.is_dir()]
-        for each in reversed(made):
-            self._files.make_folder(each)
-            self._files.sync_folder(each.parent)
-        if self._files.size(folder / f"{number:0{_DIGITS}d}") is not None:
-            # What is there does not continue the log, or this segment would not: it is passed over by everybody.
-            number = self._numbers(stream_id)[-1] + 1
-        target, fresh = folder / f"{number:0{_DIGITS}d}", folder / f".{secrets.token_hex(8)}.new"
-        self._files.write(fresh, 0, content)
-        self._files.sync(fresh)
-        self._files.rename(fresh, target)
-        self._files.sync_folder(folder)
-        self._memo.pop(stream_id)
+    def _object(self, shelf: Shelf, object_id: bytes, start: int) -> Answer:
+        path = self._root / shelf / object_id.hex()
+        content, size = self._files.read(path, start), self._files.size(path)
+        if content is None or size is None:
+            return Refused("not_found", 0, "the folder does not carry this")
+        return Content(content, size)
+
+    def _has(self, shelf: Shelf, object_id: bytes) -> bool:
+        return bool(self._files.size(self._root / shelf / object_id.hex()))
+
+    def _has_all(self, floor: Floor) -> bool:
+        return all(self._has(*each) for each in objects_of(floor.checkpoint, floor.parts))
+
+    def _put_version(self, content: bytes) -> Answer:
+        """Add a version that the device has accepted, and remove what it makes needless where it is the newest here."""
+        if not self._keys.put(content):
+            return Refused("keyring_conflict", 0, "the folder carries another keyring version of this number")
+        version, newest = decode_version(content, self._vault_id), self._keys.newest()
+        if newest is not None and newest.digest == version.digest:
+            for path in self._needless(version.public.version, version.public.floor):
+                self._files.remove(path)
         return Stored()
 
-    def _chained(self, stream_id: bytes) -> list[tuple[int, Segment]]:
-        """Return the segments that continue one another from the beginning; others are passed over."""
-        if stream_id in self._memo:
-            return self._memo[stream_id]
-        chained, end = list[tuple[int, Segment]](), End(0, 0, bytes(32))
-        for number in self._numbers(stream_id):
-            content = self._files.read(self._logs / stream_id.hex() / f"{number:0{_DIGITS}d}") or b""
-            try:
-                segment = decode_segment(content)
-                if segment.start == end:
-                    end = _end_of(segment)
-                    chained.append((number, segment))
-            except FormatError:
-                continue  # half-copied by whoever carries the folder: it counts when it is whole
-        self._memo[stream_id] = chained
-        return chained
-
-    def _numbers(self, stream_id: bytes) -> list[int]:
-        names = self._files.names(self._logs / stream_id.hex())
-        return [int(name) for name in names if len(name) == _DIGITS and name.isdecimal()]
+    def _needless(self, number: int, floor: Floor | None) -> list[Path]:
+        """Return what a keyring version makes needless: nothing that its checkpoint holds, before that is here."""
+        needless = self._keys.older_sealed(number)
+        if floor is None or not self._has_all(floor):
+            return needless
+        named = {(shelf, object_id.hex()) for shelf, object_id in objects_of(floor.checkpoint, floor.parts)}
+        for shelf in _SHELVES:
+            names = self._files.names(self._root / shelf)
+            needless += [self._root / shelf / name for name in names if _is_id(name) and (shelf, name) not in named]
+        return needless + self._logs.below(floor.rows)
 
 
-def _end_of(segment: Segment) -> End:
-    """Return where a log ends after a segment; raises `FormatError` where its records are not well framed."""
-    start, piece = segment.start, memoryview(segment.piece)
-    chain, offset = start.chain, 0
-    if start.length == 0:
-        offset = PREAMBLE_SIZE
-        chain = chain_start(segment.piece[:PREAMBLE_SIZE])
-    found = places(piece, offset, start.records)
-    for place in found:
-        chain = chain_next(chain, piece[place.offset : place.end])
-    return End(start.length + len(piece), start.records + len(found), chain)
-
-
-def _stream_id(name: str) -> bytes | None:
-    try:
-        raw = bytes.fromhex(name)
-    except ValueError:
-        return None
-    return raw if len(raw) == ID_SIZE and name == raw.hex() else None
+def _is_id(name: str) -> bool:
+    return len(name) == 32 and all(digit in "0123456789abcdef" for digit in name)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from io import BytesIO
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ from memseal.sync.messages import (
     Request,
     Stored,
 )
+from memseal.sync.relaying import Hear, Say
 from memseal.transport import Heard
 from memseal.transport.answers import PROXY_PASSWORD, clock_of, read_heads, refusal
 from memseal.transport.network import CERTIFICATE, Proxy, proxy_for, trust
@@ -62,11 +64,14 @@ class HttpTransport:
     carries_keys = True
 
     def __init__(self, url: str, vault_id: bytes, key: SigningKey) -> None:
-        """Take the server's address, the vault, and the key to sign with; nothing is sent yet."""
+        """Take the server's address, the vault, and the key to sign with; nothing is sent yet.
+
+        The joiner of a pairing knows no vault yet (an empty id): it can relay, and nothing else.
+        """
         self.address = server_identity(url)
         self._proxy: Proxy | None = proxy_for(self.address)
         self._trust: ssl.SSLContext | bool = trust() if self.address.startswith("https:") else True
-        self._base = f"{self.address}/v1/vaults/{vault_id.hex()}"
+        self._base = f"{self.address}/v1" + (f"/vaults/{vault_id.hex()}" if vault_id else "")
         self._signer = RequestSigner(key, self.address, time.time, secrets.token_bytes)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memseal-http", daemon=True)
@@ -80,6 +85,10 @@ class HttpTransport:
             return self._begin(self._send(request)).result()
         except concurrent.futures.CancelledError:
             raise RemoteUnreachable("the connection was closed here") from None
+
+    def relay(self, message: Say | Hear) -> Answer:
+        """Carry a message of a pairing, or wait for one; without a vault as the joiner, else as the shower."""
+        return self._begin(self._relay(message)).result()
 
     def listen(self, tag: str, seconds: int) -> concurrent.futures.Future[Heard]:
         """Ask for heads other than those with this tag (empty: any); the server may hold the answer for so long."""
@@ -125,6 +134,13 @@ class HttpTransport:
             case PutObject(shelf, object_id, content):
                 return await self._call("PUT", f"/{shelf}/{object_id.hex()}", content, _stored)
 
+    async def _relay(self, message: Say | Hear) -> Answer:
+        path = f"/pairing/{message.channel:05d}/{message.number}"
+        if isinstance(message, Say):
+            return await self._call("PUT", path, message.content, _stored)
+        reply = await self._signed("GET", f"{path}?wait={message.wait_seconds}", None, {}, message.wait_seconds)
+        return _answer(reply, _content)
+
     async def _listen(self, tag: str, seconds: int) -> Heard:
         query, known = (f"?wait={seconds}", {"If-None-Match": f'"{tag}"'}) if tag else ("", {})
         reply = await self._signed("GET", f"/heads{query}", None, known, seconds)
@@ -154,6 +170,7 @@ class HttpTransport:
         if self._session is None:
             self._session = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
         url, pass_on = self._base + path, {} if self._proxy is None else self._proxy.headers
+        refused = 0
         try:
             async with self._session.request(
                 method,
@@ -171,15 +188,14 @@ class HttpTransport:
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLError) as error:
             raise RemoteUnreachable(CERTIFICATE) from error
         except aiohttp.ClientHttpProxyError as error:
-            # Without its cause: that one's repr has the proxy's password.
-            what = (
-                PROXY_PASSWORD if error.status == 407 else f"the proxy refused ({error.status}): is it the right one?"
-            )
-            raise RemoteUnreachable(what) from None
+            refused = error.status
         except aiohttp.ClientProxyConnectionError as error:
             raise RemoteUnreachable(f"the proxy cannot be reached ({type(error.os_error).__name__})") from None
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise RemoteUnreachable(f"the server cannot be reached ({type(error).__name__}): try again") from error
+        # Here and not above, where it would keep that error, which holds the proxy's password, as its context.
+        what = f"the proxy refused ({refused}): is it the right one?"
+        raise RemoteUnreachable(PROXY_PASSWORD if refused == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else what)
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memseal.vault.background import LiveSync, OnState, SyncState
 from memseal.vault.repairing import Repair
+from memseal.vault.roster import DeviceInfo
 from memseal.vault.vault import Vault
 
 P = ParamSpec("P")
@@ -53,6 +54,11 @@ class AsyncVault:
     async def join(cls, *args: Any, **kwargs: Any) -> Self:
         """Join a vault; arguments and errors as `Vault.join`."""
         return await cls._begin(Vault.join, *args, **kwargs)
+
+    @classmethod
+    async def join_with_code(cls, *args: Any, **kwargs: Any) -> Self:
+        """Join a vault by a code; arguments and errors as `Vault.join_with_code`."""
+        return await cls._begin(Vault.join_with_code, *args, **kwargs)
 
     @classmethod
     async def recover(cls, *args: Any, **kwargs: Any) -> Self:
@@ -100,6 +106,10 @@ class AsyncVault:
         """Show where it is, and nothing of what is in it."""
         return f"<Async{repr(self._vault)[1:]}"
 
+    async def pair(self, *args: Any, **kwargs: Any) -> DeviceInfo:
+        """Let a new device join by a code, as `Vault.pair`; other verbs go on meanwhile. `show` runs in a thread."""
+        return await asyncio.to_thread(self._vault.pair, *args, **kwargs)
+
     async def emergency_kit(self) -> str:
         """Return `Vault.emergency_kit`."""
         return await self.run(lambda vault: vault.emergency_kit)
@@ -125,6 +135,8 @@ class AsyncVault:
     tag = _awaited(Vault.tag)
     reindex = _awaited(Vault.reindex)
     search = _awaited(Vault.search)
+    recall = _awaited(Vault.recall)
+    is_own_receipt = _awaited(Vault.is_own_receipt)
     get = _awaited(Vault.get)
     list = _awaited(Vault.list)
     count = _awaited(Vault.count)

@@ -17,6 +17,7 @@ from memseal.sync.session import expect
 from memseal.vault import syncing
 from memseal.vault.checkpoints import check_part, checkpoint_file, part_file, read_manifest
 from memseal.vault.covering import coverage, epochs_needed, held_back, quarantine
+from memseal.vault.doubling import keep_doubles
 from memseal.vault.floors import floor_with, newest_rows
 from memseal.vault.gleaning import Gleaned
 from memseal.vault.opening import Opened, save_marks, strip_older
@@ -61,6 +62,7 @@ def compact(
     raises what a synchronisation raises, and `FormatError` where the present checkpoint is damaged or not here.
     """
     before, made = _size(opened), list[_Made]()
+    keep_doubles(opened)  # a checkpoint holds only what counts
     address = remote or opened.device.marks.server
 
     def change() -> Change | None:

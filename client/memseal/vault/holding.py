@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from memseal.format.content import Column
 from memseal.format.floor import Floor
@@ -10,6 +10,7 @@ from memseal.format.preamble import ID_SIZE
 from memseal.format.primitives import sha256
 from memseal.format.values import encode_value
 from memseal.index.view import EMBEDDING, View
+from memseal.memory.doubles import double_id, ordered
 from memseal.memory.operations import Embed, Operation, Remember, Stamp
 from memseal.vault.batch import Batch
 from memseal.vault.gleaning import Gleaned, Value, decoded_values, glean, log_values, vector_codes
@@ -41,31 +42,54 @@ class Saved:
     vectors: int = 0
 
 
-def saved_from(logbook: Logbook, floor: Floor, said: Iterable[Said], logs: Mapping[bytes, bool]) -> Saved:
-    """Return what logs are about to lose to a floor whose checkpoint says this; `logs`: those that it truly covers."""
+def saved_from(
+    logbook: Logbook,
+    floor: Floor,
+    said: Iterable[Said],
+    logs: Mapping[bytes, bool],
+    before: Iterable[tuple[Sequence[Value], Sequence[Column]]],
+) -> Saved:
+    """Return what logs, and the checkpoint `before`, are about to lose to a floor whose checkpoint says this.
+
+    `logs`: whether it truly covers each.
+    """
     held, saved, view = _Held(said), Saved(), logbook.view
     dismissed = view.state.erasures.dismissed()
     for stream_id, covered in logs.items():
         epoch = logbook.logs[stream_id].stream.epoch
         for record in logbook.records_to_drop(stream_id, floor.rows[stream_id]):
             columns = record.content.columns
-            left_out, changed, bare = held.compare(said_in(view, log_values(record.content, epoch), columns, 1 << 53))
-            gleaned = glean(view, left_out, columns, 1 << 53)
             # A record that its maker could not read, and gave up, is no fault of its.
-            if covered and (stream_id, record.place.index) not in dismissed:
-                saved.left_out += sum(value["op"] in _MEMORIES for value in gleaned.values)
-            again, vectors = (
-                _renamed(view, changed, columns, floor.digest),
-                _embedded(view, bare, columns, floor.digest),
-            )
-            saved.changed += len(again.values)
-            saved.vectors += len(vectors.values)
-            gleaned.take(again)
-            gleaned.take(vectors)
-            if gleaned.values:
-                model = "" if view.pinned is None else view.pinned[0]
-                saved.batches.append(Batch(columns=gleaned.columns(model), values=gleaned.values))
+            named = covered and (stream_id, record.place.index) not in dismissed
+            _save(view, held, log_values(record.content, epoch), columns, floor, saved, named=named)
+    for values, former in before:
+        _save(view, held, values, former, floor, saved, named=True)
     return saved
+
+
+def _save(
+    view: View,
+    held: "_Held",
+    values: Iterable[Value],
+    columns: Sequence[Column],
+    floor: Floor,
+    saved: Saved,
+    *,
+    named: bool,
+) -> None:
+    """Add what one record says, still counts, and is not held."""
+    left_out, changed, bare = held.compare(said_in(view, values, columns, 1 << 53))
+    gleaned = glean(view, [*left_out, *changed], columns, 1 << 53)
+    if named:
+        saved.left_out += sum(value["op"] in _MEMORIES for value in gleaned.values)
+    # Those that do not count any more under their ids are kept under others (`keep_doubles`).
+    saved.changed += len(changed)
+    vectors = _embedded(view, bare, columns, floor.digest)
+    saved.vectors += len(vectors.values)
+    gleaned.take(vectors)
+    if gleaned.values:
+        model = "" if view.pinned is None else view.pinned[0]
+        saved.batches.append(Batch(columns=gleaned.columns(model), values=gleaned.values))
 
 
 def said_in(view: View, values: Iterable[Value], columns: Sequence[Column], highest: int) -> Iterator[Said]:
@@ -82,13 +106,15 @@ class _Held:
 
     def __init__(self, said: Iterable[Said]) -> None:
         """Take all that a checkpoint says."""
-        self._memories = dict[bytes, bytes]()
+        self._memories = dict[bytes, dict[bytes, bytes]]()
         self._others = set[bytes]()
         self._vectors = set[bytes]()
         for each in said:
             mark = _mark(each)
             if isinstance(each.operation, Remember):
-                self._memories[each.operation.id] = min(mark, self._memories.get(each.operation.id, mark))
+                place, content = mark[:_PLACE_SIZE], mark[_PLACE_SIZE:]
+                places = self._memories.setdefault(each.operation.id, {})
+                places[content] = min(place, places.get(content, place))
             else:
                 self._others.add(mark)
             if each.vector:
@@ -97,18 +123,20 @@ class _Held:
     def compare(self, said: Iterable[Said]) -> tuple[list[Value], list[Value], list[Said]]:
         """Return what is left out of a log, the memories that are there with other content, and those without a vector.
 
-        A memory that is there with a lower stamp is not left out: of two with one id it counts (§10).
+        A memory that is there with a lower stamp is not left out: of two with one id it counts (§10). Nor is one that
+        is there under the id that it has beside another.
         """
         left_out, changed, bare = list[Value](), list[Value](), list[Said]()
         for each in said:
             mark = _mark(each)
             if isinstance(each.operation, Remember):
+                place, content = mark[:_PLACE_SIZE], mark[_PLACE_SIZE:]
                 held = self._memories.get(each.operation.id)
-                if held is None or held[:_PLACE_SIZE] > mark[:_PLACE_SIZE]:
+                if held is None or held.get(content, b"") > place:
                     left_out.append(each.value)
-                elif held != mark and held[:_PLACE_SIZE] == mark[:_PLACE_SIZE]:
+                elif content not in held and double_id(each.operation) not in self._memories:
                     changed.append(each.value)
-                elif held == mark and self._lacks(each):
+                elif held.get(content) == place and self._lacks(each):
                     bare.append(each)
             elif mark not in self._others:
                 left_out.append(each.value)
@@ -136,31 +164,12 @@ def _embedded(view: View, said: Iterable[Said], columns: Sequence[Column], diges
     return gleaned
 
 
-def _renamed(view: View, values: Sequence[Value], columns: Sequence[Column], digest: bytes) -> Gleaned:
-    """Return memories under ids of their own, which every device makes alike under the floor with this digest.
-
-    Under the ids that they had, with the same stamps, another content may come first elsewhere.
-    """
-    gleaned, codes = Gleaned(), vector_codes(view, columns)
-    for value in values:
-        if value["id"] in view.state.erasures.ids:
-            continue
-        row = value.get(EMBEDDING)
-        kept = {name: each for name, each in value.items() if name != EMBEDDING}
-        kept["id"] = sha256(digest + _print(value))[:ID_SIZE]
-        if row is not None and row < len(codes):
-            kept[EMBEDDING] = len(gleaned.codes)
-            gleaned.codes.append(codes[row])
-        gleaned.values.append(kept)
-    return gleaned
-
-
 def _mark(said: Said) -> bytes:
     """Return the place of an operation's stamp, and what tells it from another with the same."""
     if not isinstance(said.operation, Remember):
         return said.stamp[:_PLACE_SIZE] + _print(said.value)
     draft = said.operation.draft
-    others = encode_value(_ordered(dict(draft.others))) if draft.others else b""
+    others = encode_value(ordered(dict(draft.others))) if draft.others else b""
     return said.stamp[:_PLACE_SIZE] + _hashed((draft[:-1], said.operation.of, said.operation.reason, others))
 
 
@@ -170,14 +179,5 @@ def _hashed(value: Hashable) -> bytes:
 
 
 def _print(value: Value) -> bytes:
-    return sha256(encode_value(_ordered({name: each for name, each in value.items() if name not in _DIFFER})))
-
-
-def _ordered(value: Any) -> Any:
-    """Return a value as every writer would encode it: maps in the order of their keys, nothing where there is nil."""
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return {name: _ordered(fields[name]) for name in sorted(fields) if fields[name] is not None}
-    if isinstance(value, list):
-        return [_ordered(each) for each in cast("Iterable[Any]", value)]
-    return value
+    said = {name: each for name, each in value.items() if name not in _DIFFER and each is not None}
+    return sha256(encode_value(ordered(said)))

@@ -70,11 +70,7 @@ def enter(
     def announce(newest: KeyringVersion, server: str) -> None:
         begun.keep(joiner.device(newest, stretch), server)
 
-    try:
-        versions, address = join_there(opener, joiner, address, (), announce)
-    except RemoteRefused:
-        begun.forget()
-        raise
+    versions, address = join_there(opener, joiner, address, (), announce)
     device = joiner.device(versions[-1], stretch)
     device = device.with_marks(replace(device.marks, server=address))
 

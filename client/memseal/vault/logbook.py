@@ -250,7 +250,10 @@ class Logbook:
             here = self.logs[stream_id].end.records if stream_id in self.logs else 0
             missing = count - max(here, covered[stream_id].end.records if stream_id in covered else 0)
             if missing > 0:
-                detail = f"another device has seen {missing} more records than are here"
+                detail = (
+                    f"another device has seen {missing} more records than are here: synchronise again, or with another"
+                    " remote; the device that wrote them puts them back"
+                )
                 found.append(Finding("withheld", log_file(stream_id), detail))
         return found
 
@@ -559,10 +562,15 @@ class Logbook:
         Returns the new stored length. Raises `FormatError` where the log is not one of this vault.
         """
         log = self.logs.get(stream_id)
-        opening = b""
+        opening, base = b"", None
         if log is None:
-            opening, content = content[:PREAMBLE_SIZE], content[PREAMBLE_SIZE:]
-            log = Log.at(self.keychain.stream(opening, stream_id), None)
+            row = newest_rows(self.keychain.keyring).get(stream_id)
+            if row is None:
+                opening, content = content[:PREAMBLE_SIZE], content[PREAMBLE_SIZE:]
+            else:
+                # The checkpoint that holds the rest does not come, or not whole: that keeps nothing else away.
+                opening, base = preamble_of(self.keychain.vault_id, stream_id, row), base_of(row)
+            log = Log.at(self.keychain.stream(opening, stream_id), base)
         before = log.stored
         start = log.end.length
         everything = self.piece(stream_id, start, before) + content
@@ -579,7 +587,7 @@ class Logbook:
             # Durable first: what is applied is on disk.
             kept = everything[before - start : settled.stored - start]
             if opening:
-                self.files.begin(stream_id, opening, None, kept)
+                self.files.begin(stream_id, opening, base, kept)
             else:
                 self.files.append(stream_id, before, kept)
             self.logs[stream_id] = log

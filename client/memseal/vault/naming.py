@@ -1,5 +1,6 @@
 """The names of a vault's devices: find one by it, give one another (vault-format §7, *Names*)."""
 
+import platform
 import unicodedata
 
 from memseal.errors import DeviceName, DeviceUnknown
@@ -24,6 +25,14 @@ def check_name(name: str) -> str:
     if any(unicodedata.category(each) in _WITHOUT_SHAPE and each not in _JOINERS for each in text):
         raise DeviceName("a device's name has a character without a shape: choose another name")
     return text
+
+
+def own_name() -> str:
+    """Return what to call this device where its user does not say: the computer's name, if it can be one."""
+    try:
+        return check_name(platform.node()[:NAME_MOST])
+    except DeviceName:
+        return "a device"
 
 
 def find_device(opened: Opened, wanted: str) -> bytes:

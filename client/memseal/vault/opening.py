@@ -109,13 +109,18 @@ def apply_checkpoint(folder: VaultFolder, device: Device, logbook: Logbook) -> N
         for finding in damage_of_incomplete(folder, logbook.keychain, newest):
             logbook.note(finding)
         return
+    has_former, applied = bool(logbook.floor_applied), False
     for floor in floors or [newest]:
         findings = load_checkpoint(folder, logbook.keychain, logbook.view, floor)
         for finding in findings:
             logbook.note(finding)
-        if not findings:
-            logbook.floor_applied = floor.checkpoint
+        if findings:
+            continue
+        if applied or has_former or device.marks.settled == floor.checkpoint:
+            logbook.floor_applied = logbook.floor_applied if applied else floor.checkpoint
             return
+        # It was not compared yet with the one before, which may hold what it leaves out.
+        logbook.floor_applied, applied = floor.checkpoint, True
 
 
 def logs_hold_all(device: Device, logbook: Logbook, floor: Floor) -> bool:

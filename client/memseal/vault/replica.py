@@ -67,6 +67,11 @@ class VaultReplica:
         self._held.clear()
         use_keychain(opened, chain)
 
+    def forget_held(self) -> None:
+        """Let go of versions that were taken in part, and count with the newest whole one again."""
+        self._keyring = self._opened.keychain.keyring
+        self._held.clear()
+
     # ── the checkpoint ──────────────────────────────────────────────────────────────────────────────
 
     def floor(self) -> Floor | None:

@@ -94,7 +94,7 @@ def _last_record(content: bytes, index: int) -> int | None:
         size = int.from_bytes(content[max(0, place - 4) : place], "big")
         if place >= 4 and size <= BODY_LIMIT and place - 4 + HEADER_SIZE + size == len(content):
             try:
-                decode_header(content, place - 4, index)
+                decode_header(memoryview(content), place - 4, index)
             except FormatError:
                 continue
             return place - 4

@@ -2,19 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memseal.embedding import Embedder
+from memseal.embedding import Embedder, Selective
 from memseal.errors import EmbedderAnswer, EmbedderUnavailable, VectorInvalid
-from memseal.index.filters import condition
+from memseal.index.filters import Condition, condition
 from memseal.index.gather import POOL, gather
+from memseal.index.periods import favoured, of_time
 from memseal.index.view import View
 from memseal.memory.memory import Memory
-from memseal.recall import Why, parse_query, rank
+from memseal.recall import Candidates, Query, Why, parse_query, rank
+from memseal.recall.query import TimeRule
+from memseal.recall.rank import Tally, tally
+from memseal.recall.receipt import Degraded
+from memseal.vault.zone import SystemZone
 
 _NO_FLOOR = -1.0  # a ready query vector is the caller's: what is near enough, the caller knows
 _ORDER = "coalesce(m.captured_at, m.written_at)"
@@ -29,6 +34,33 @@ class Hit:
     why: Why
 
 
+@dataclass(frozen=True)
+class Question:
+    """What is asked, of which memories, and when: `now` is aware, and its zone is that of every date."""
+
+    query: str | None
+    vector: ArrayLike | None
+    limit: int
+    filters: Mapping[str, Any]
+    now: datetime
+    first_weekday: int = 0
+    time: TimeRule = "prefer"
+    floor: float | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The hits, and how they came about."""
+
+    query: Query
+    hits: list[Hit]
+    tally: Tally
+    considered: int
+    vector: NDArray[np.float32] | None
+    degraded: Degraded | None
+    floor: float
+
+
 def search(
     view: View,
     embedder: Embedder | None,
@@ -38,25 +70,53 @@ def search(
     filters: Mapping[str, Any],
 ) -> list[Hit]:
     """Return at most `limit` hits, best first; none where nothing is related to the query."""
-    if query is None and vector is None:
+    return find(view, embedder, Question(query, vector, limit, filters, datetime.now(SystemZone()))).hits
+
+
+def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
+    """Return at most `limit` hits, best first, and what is to say of them."""
+    if asked.query is None and asked.vector is None:
         raise TypeError("search needs a query or a vector")
-    if type(limit) is not int or limit < 1:
+    if type(asked.limit) is not int or asked.limit < 1:
         raise ValueError("limit is a whole number from 1")
-    parsed = parse_query(query or "", datetime.now(UTC))
-    ready = _ready(view, vector) if vector is not None else _embedded(view, embedder, parsed.text)
-    candidates = gather(
-        view.state.connection,
-        view.lexical,
-        view.vectors,
-        parsed,
-        ready,
-        _allowed(view, filters),
-        pool=max(POOL, limit),
-    )
-    floor = _NO_FLOOR if vector is not None or embedder is None else embedder.floor
-    ranked = rank(parsed, candidates, floor=floor, limit=limit)
-    found = view.state.memories([hit.number for hit in ranked])
-    return [Hit(memory, hit.score, hit.why) for memory, hit in zip(found, ranked, strict=True)]
+    query = parse_query(asked.query or "", asked.now, first_weekday=asked.first_weekday, time=asked.time)
+    if asked.vector is None:
+        vector, degraded = _embedded(view, embedder, query)
+    else:
+        vector, degraded = _ready(view, asked.vector), None
+    floor = asked.floor
+    if floor is None:
+        floor = _NO_FLOOR if asked.vector is not None or embedder is None else embedder.floor
+    candidates = candidates_of(view, embedder, query, vector, condition(asked.filters), asked)
+    ranked = rank(query, candidates, floor=floor, limit=asked.limit)
+    memories = view.state.memories([hit.number for hit in ranked])
+    hits = [Hit(memory, hit.score, hit.why) for memory, hit in zip(memories, ranked, strict=True)]
+    return Found(query, hits, tally(query, candidates, floor=floor), len(candidates), vector, degraded, floor)
+
+
+def candidates_of(
+    view: View,
+    embedder: Embedder | None,
+    query: Query,
+    vector: NDArray[np.float32] | None,
+    wanted: Condition,
+    asked: Question,
+) -> Candidates:
+    """Return the candidates of a condition; those of the time that the query names are among them."""
+    state, pool, then = view.state, max(POOL, asked.limit), None
+    if query.period is not None:
+        narrowed = of_time(state, query.period, wanted)
+        then = favoured(state, narrowed, pool if query.about_time else 0)
+        if asked.time == "only":
+            wanted = narrowed
+    allowed = _allowed(view, wanted)
+    selective = _selective(embedder)
+    reads = None if selective is None else selective.reads
+    return gather(state.connection, view.lexical, view.vectors, query, vector, allowed, pool, then, reads)
+
+
+def _selective(embedder: Embedder | None) -> Selective | None:
+    return embedder if isinstance(embedder, Selective) else None
 
 
 def _ready(view: View, vector: ArrayLike) -> NDArray[np.float32] | None:
@@ -76,25 +136,31 @@ def _ready(view: View, vector: ArrayLike) -> NDArray[np.float32] | None:
     return unit
 
 
-def _embedded(view: View, embedder: Embedder | None, text: str) -> NDArray[np.float32] | None:
-    """Return the query's vector, or None where words alone must do: no model, another one, or out of reach."""
-    if embedder is None or not text.strip() or view.vectors is None or not len(view.vectors):
-        return None
+def _embedded(
+    view: View, embedder: Embedder | None, query: Query
+) -> tuple[NDArray[np.float32] | None, Degraded | None]:
+    """Return the query's vector, or None where words alone must do, and why if that is no choice of the app.
+
+    What has no words to look for is near to anything, and what only names a time has no meaning of its own.
+    """
+    if embedder is None or view.vectors is None or not len(view.vectors) or not query.terms or query.about_time:
+        return None, None
     if view.pinned != (embedder.name, embedder.dimension):
-        return None
+        return None, "model_differs"
+    if isinstance(embedder, Selective) and not embedder.reads(query.text):
+        return None, "model_unread"
     try:
-        vector: NDArray[np.float32] = embedder.embed([text])[0]
-        return vector
+        vector: NDArray[np.float32] = embedder.embed([query.text])[0]
+        return vector, None
     except (EmbedderUnavailable, EmbedderAnswer):
-        return None
+        return None, "model_unreachable"
 
 
-def _allowed(view: View, filters: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+def _allowed(view: View, wanted: Condition) -> NDArray[np.bool_] | None:
     """Return which memories may be found, as a mask by `n`; None for all."""
-    wanted, state = condition(filters), view.state
-    if not wanted.narrow and not state.count("m.state <> 0 OR m.same IS NOT NULL"):
+    if not wanted.narrow and not view.state.count("m.state <> 0 OR m.same IS NOT NULL"):
         return None
-    return state.mask(wanted.where, wanted.values)
+    return view.state.mask(wanted.where, wanted.values)
 
 
 def listed(view: View, limit: int, offset: int, filters: Mapping[str, Any]) -> Sequence[Memory]:

@@ -2,11 +2,13 @@
 
 import contextlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from memseal.errors import Finding, FormatError
-from memseal.format.checkpoint import Manifest
+from memseal.format.checkpoint import Manifest, PartEntry
+from memseal.format.content import Column
 from memseal.format.floor import Floor
 from memseal.store.folder import CHECKPOINTS, PARTS
 from memseal.sync.messages import Shelf, objects_of
@@ -15,15 +17,18 @@ from memseal.vault.checkpoints import (
     check_part,
     checkpoint_file,
     complete_manifest,
+    floors_to_load,
     operations_of,
     part_file,
     read_manifest,
     read_part,
 )
+from memseal.vault.doubling import keep_doubles
+from memseal.vault.gleaning import decoded_values
 from memseal.vault.holding import Said, said_in, saved_from
 from memseal.vault.keychain import Keyring
 from memseal.vault.log_files import log_file
-from memseal.vault.opening import Opened, apply_checkpoint, rebuilt
+from memseal.vault.opening import Opened, apply_checkpoint
 
 
 def object_file(shelf: Shelf, object_id: bytes) -> str:
@@ -91,13 +96,10 @@ def settle_floor(opened: Opened) -> None:
         # All of this was done before.
         for name in [*map(log_file, due), *stray]:
             opened.findings.append(Finding("local_rollback", name, "an older state was put back: it is removed again"))
-    changed = bool(due) and not (settled and own) and _save_left_out(opened, manifest, floor, due)
+    if not (settled and (own or not due)):
+        _save_left_out(opened, manifest, floor, due)
     for stream_id in due:
         opened.logbook.cut_at(stream_id, floor.rows[stream_id])
-    if changed:
-        # Under an id that came twice with one stamp the checkpoint's content counts from now on, here as elsewhere.
-        opened.logbook = rebuilt(opened.folder, opened.device, opened.keychain, opened.logbook.view)
-        opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
     for name in stray:
         opened.folder.remove(name)
     for folder in {name.partition("/")[0] for name in stray}:
@@ -116,19 +118,20 @@ def _mark_settled(opened: Opened, checkpoint_id: bytes) -> None:
         opened.device.save(opened.folder)
 
 
-def _save_left_out(opened: Opened, manifest: Manifest, floor: Floor, due: list[bytes]) -> bool:
-    """Write again what has an effect here, is about to be dropped, and is not in the checkpoint.
-
-    Returns whether the checkpoint has other content for a memory, of which the true one was then written again.
-    """
+def _save_left_out(opened: Opened, manifest: Manifest, floor: Floor, due: list[bytes]) -> None:
+    """Write again what has an effect here, is about to be dropped, and is not in the checkpoint."""
     logbook = opened.logbook
     here = [stream_id for stream_id in due if stream_id in logbook.logs]
     others = [stream_id for stream_id in here if not logbook.follows(stream_id, floor.rows[stream_id])]
     # What an own checkpoint covers was in it; if a log has another history, this device was put back since, or copied.
-    dropped = others if manifest.made_by == opened.device.signing_public else here
-    if not dropped:
-        return False
-    saved = saved_from(logbook, floor, _said(opened, manifest), {each: each not in others for each in dropped})
+    own = manifest.made_by == opened.device.signing_public
+    dropped = others if own else here
+    before = [] if own else _parts_before(opened, manifest, floor)
+    if not dropped and not before:
+        return
+    records = (said for former, entries in before for said in _records(opened, former, entries))
+    covered = {each: each not in others for each in dropped}
+    saved = saved_from(logbook, floor, _said(opened, manifest), covered, records)
     for stream_id in others:
         logbook.abandon(stream_id)
     if saved.batches:
@@ -137,7 +140,28 @@ def _save_left_out(opened: Opened, manifest: Manifest, floor: Floor, due: list[b
         counts = f"left out: {saved.left_out}, changed: {saved.changed}, without their vectors: {saved.vectors}"
         detail = f"it does not hold all that it covers; memories {counts}; these were written again"
         opened.findings.append(Finding("checkpoint_invalid", checkpoint_file(floor.checkpoint), detail))
-    return saved.changed > 0
+    keep_doubles(opened)
+
+
+def _parts_before(opened: Opened, manifest: Manifest, floor: Floor) -> list[tuple[Manifest, list[PartEntry]]]:
+    """Return the parts of the checkpoint before that this one does not name: what they hold is about to be dropped."""
+    kept = {entry.id: entry.chain for entry in manifest.parts}
+    for former in floors_to_load(opened.folder, opened.keychain):
+        if former.checkpoint != floor.checkpoint:
+            old = read_manifest(opened.folder, opened.keychain, former)
+            gone = [entry for entry in old.parts if kept.get(entry.id) != entry.chain]
+            return [(old, gone)] if gone else []
+    return []
+
+
+def _records(
+    opened: Opened, manifest: Manifest, entries: list[PartEntry]
+) -> Iterator[tuple[list[dict[str, Any]], Sequence[Column]]]:
+    """Yield the stamped operations of a former checkpoint's parts; one with a stamp it may not have was not applied."""
+    for entry in entries:
+        for record in read_part(opened.folder, opened.device.vault_id, entry, []):
+            values = [value for _, _, value in decoded_values(operations_of(record), manifest.counter)]
+            yield [value for value in values if value.get("stamp") is not None], record.columns
 
 
 def _said(opened: Opened, manifest: Manifest) -> Iterator[Said]:

@@ -37,6 +37,11 @@ from memseal.memory.memory import (
     to_microseconds,
 )
 from memseal.memory.operations import Dismiss, Operation, Remember, Retraction, Tagging
+from memseal.recall.normaliser import QueryNormaliser
+from memseal.recall.packet import Packet
+from memseal.recall.query import TimeRule
+from memseal.recall.receipt import Receipt
+from memseal.recall.rendering import Count
 from memseal.store.disk import OsDisk
 from memseal.store.folder import LOCK, VaultFolder
 from memseal.store.lock import VaultLock
@@ -49,6 +54,7 @@ from memseal.vault import (
     joining,
     naming,
     passphrases,
+    recalling,
     recovering,
     reindexing,
     rekeying,
@@ -62,6 +68,7 @@ from memseal.vault.batch import Batch
 from memseal.vault.compacting import Compaction, compact, compact_when_due
 from memseal.vault.covering import Quarantined, quarantine
 from memseal.vault.creation import create_folder
+from memseal.vault.doubling import keep_doubles
 from memseal.vault.erasing import Erasure
 from memseal.vault.opening import (
     Opened,
@@ -72,12 +79,14 @@ from memseal.vault.opening import (
     stretcher,
     write_cache,
 )
+from memseal.vault.recalling import Request
 from memseal.vault.revoking import Revocation
 from memseal.vault.roster import DeviceInfo
 from memseal.vault.searching import Hit, counted, listed, search
 from memseal.vault.settling import settle_floor
 from memseal.vault.status import Status, status_of
 from memseal.vault.syncing import SyncReport
+from memseal.vault.tending import tend
 from memseal.vault.verifying import verify
 from memseal.vault.writing import (
     Vectors,
@@ -178,7 +187,35 @@ class Vault:
         `VaultExists`, `RemoteUnreachable`, `RemoteRefused` or `FolderKeys`; until it has joined, nothing is left.
         """
         folder = joining.join(_path(path), OsDisk(), kit, passphrase, remote, device_name or platform.node())
-        vault = cls.open(folder.path, passphrase, embedder=embedder)
+        return cls._fetched(folder, stretcher(passphrase), remote, embedder)
+
+    @classmethod
+    def join_with_code(
+        cls,
+        path: str | PathLike[str],
+        code: str,
+        passphrase: str,
+        remote: str | None = None,
+        *,
+        device_name: str | None = None,
+        embedder: EmbedderChoice = "default",
+    ) -> Self:
+        """Make this device one of a vault's devices, by a code that another one shows (`pair`), and fetch the memories.
+
+        `remote` is the server's address; a code for a camera names it. `passphrase` is the vault's. Broken off, it is
+        called again at the same path. Raises `PairingCodeMalformed` (nothing was sent), `PairingCodeWrong`,
+        `PairingExpired`, `PairingGone`, `PairingTaken`, `PassphraseWrong`, or as `join` does.
+        """
+        # Imported here: what agrees on a key by a code is an extra.
+        from memseal.vault import pairing
+
+        stretch, name = stretcher(passphrase), device_name or naming.own_name()
+        folder = pairing.join_with_code(_path(path), OsDisk(), code, stretch, remote, name)
+        return cls._fetched(folder, stretch, remote, embedder)
+
+    @classmethod
+    def _fetched(cls, folder: VaultFolder, stretch: Stretch, remote: str | None, embedder: EmbedderChoice) -> Self:
+        vault = cls._open(folder, stretch, False, embedder)
         try:
             vault.sync(remote)
         except BaseException:
@@ -511,6 +548,37 @@ class Vault:
         with self._reading() as opened:
             return search(opened.logbook.view, self._embedder, query, vector, limit, filters)
 
+    def recall(
+        self,
+        /,
+        query: str,
+        budget: int = 4_000,
+        *,
+        count: Count = len,
+        limit: int = 10,
+        floor: float | None = None,
+        time: TimeRule = "prefer",
+        now: datetime | None = None,
+        first_weekday: int = 0,
+        normaliser: QueryNormaliser | None = None,
+        **filters: Any,
+    ) -> Packet:
+        """Return what is related to the query as a packet: text for a model within the budget, hits, gap and receipt.
+
+        `count(packet.text) <= budget` always; `count` is `len`, or a tokenizer's. A time in the query ("last Tuesday")
+        is resolved at `now` (aware; its zone counts, and weeks begin on `first_weekday`, 0 for Monday) and lifts the
+        memories of then; with `time="only"` all others are left out, with "ignore" it is words alone. `floor` is the
+        cosine below which meaning does not count, if not the embedder's. Filters, and what is raised, as for `search`.
+        """
+        asked = Request(query, budget, count, limit, floor, time, now, first_weekday, normaliser, filters)
+        with self._reading() as opened:
+            return recalling.recall(opened, self._embedder, asked)
+
+    def is_own_receipt(self, receipt: Receipt | Mapping[str, Any]) -> bool:
+        """Return whether this device made a receipt (or its `to_value()`) for this vault, and nobody changed it."""
+        with self._reading() as opened:
+            return recalling.is_own(opened, receipt)
+
     def get(self, memory_id: str) -> Memory:
         """Return a memory by its id, whatever its state; raises `MemoryUnknown`."""
         with self._reading():
@@ -621,6 +689,17 @@ class Vault:
         with self._reading() as opened:
             return roster.devices(opened)
 
+    def pair(self, show: Callable[[str], None], *, scanned: bool = False, remote: str | None = None) -> DeviceInfo:
+        """Let a new device join by a code, and return that device; `Vault.join_with_code` is its side.
+
+        `show` is given the code: 16 digits to type, or with `scanned` a longer text for a QR code. It is good for two
+        minutes and one attempt, and waited for here; other threads may use the vault meanwhile. Raises
+        `PairingCodeWrong`, `PairingExpired`, `PairingUnfinished`, or `RemoteUnknown` where the vault is on no server.
+        """
+        from memseal.vault import pairing
+
+        return pairing.pair(self._writing, show, remote, scanned=scanned)
+
     def rename_device(self, device: str, name: str, *, remote: str | None = None) -> None:
         """Give a device (its id or present name) another name; no keys change.
 
@@ -667,9 +746,7 @@ class Vault:
         with self._writing() as opened:
             known = None if passphrase is None else stretcher(passphrase)
             report = branching.synchronise(opened, remote, accept_rollback=accept_rollback, passphrase=known)
-            drop_stale_cache(opened)
-            if remote in (None, opened.device.marks.server) and not erasing.finish(opened, remote):
-                compact_when_due(opened, remote)
+            tend(opened, remote, at_server=remote in (None, opened.device.marks.server))
             return report
 
     def sync_in_background(self, remote: str | None = None, *, on_state: OnState | None = None) -> LiveSync:
@@ -689,9 +766,7 @@ class Vault:
 
     def _settle_round(self, live: LiveSync, opened: Opened, report: SyncReport) -> None:
         """Do what a round in the background leaves to be done, and let what came go on to other remotes."""
-        drop_stale_cache(opened)
-        if report.remote == opened.device.marks.server and not erasing.finish(opened, None):
-            compact_when_due(opened, None)
+        tend(opened, None, at_server=report.remote == opened.device.marks.server)
         if report.pulled_bytes:
             for other in self._live:
                 if other is not live:
@@ -764,6 +839,7 @@ def _resume(opened: Opened) -> None:
     """Go on with a compaction, an erase or a join of branches that was broken off."""
     branching.bring_in(opened)
     drop_stale_cache(opened)
+    keep_doubles(opened)
     settle_floor(opened)
     if not opened.device.marks.server:
         erasing.finish(opened, None)

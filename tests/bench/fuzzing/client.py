@@ -166,6 +166,9 @@ class _Folder:
     def make_folder(self, folder: Path) -> None:
         raise NotImplementedError
 
+    def remove(self, path: Path) -> None:
+        raise NotImplementedError
+
 
 def _segment(content: bytes) -> None:
     size = int.from_bytes(content[:2], "big")

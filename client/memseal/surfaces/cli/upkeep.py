@@ -28,6 +28,7 @@ def sync(
         bool,
         typer.Option(
             "--accept-rollback",
+            "--refill",
             help="Fill a server up again that shows less than it showed before; where its keys went another way since,"
             " join both (MEMSEAL_NEW_PASSPHRASE: the newest passphrase, if this device still has an older one).",
         ),

@@ -1,6 +1,7 @@
 """All groups of cases, in the order of the manifest."""
 
 from making import (
+    branches,
     checkpoints,
     contents,
     devices,
@@ -29,6 +30,7 @@ ALL = (
     logs.add,
     versions.add,
     rules.add,
+    branches.add,
     opening.add,
     strings.add,
     devices.add,

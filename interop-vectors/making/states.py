@@ -1,5 +1,6 @@
 """Vectors of the state that operations come to, in any order (§10)."""
 
+from hashlib import sha256
 from typing import Any
 
 from making.book import Book, Group, Value
@@ -15,6 +16,7 @@ def add(book: Book) -> None:
     _add_retractions(group)
     _add_supersedes(group)
     _add_tags(group)
+    _add_doubles(group)
     _add_settings(group)
     _add_erases(group)
     _add_passed_over(group)
@@ -85,13 +87,14 @@ def _add_memories(group: Group) -> None:
     )
     again = remember("a", "another text")
     title = "two operations with one id: the lower stamp counts"
-    _merges(group, "one-id", title, Story().write(a).write(again), memory(a))
+    _merges(group, "one-id", title, Story().write(a).write(again), memory(a), codes="id_taken")
     _merges(
         group,
         "one-id-later",
         title + ", if it comes later too",
         Story().write(again, previous=5).write(a, previous=2),
         memory(a),
+        codes="id_taken",
     )
     first = remember("early", "a re-emitted text", stamp=[1, 3])
     late = remember("early", "a text that came between")
@@ -101,6 +104,7 @@ def _add_memories(group: Group) -> None:
         "a re-emitted operation has its first stamp",
         Story().write(late, previous=3).write(first, previous=8),
         memory(first),
+        codes="id_taken",
     )
     same = remember("b", "memory a")
     story = Story().write(a).write(same)
@@ -241,6 +245,60 @@ def _add_tags(group: Group) -> None:
     )
     both = tag("u", "a", "z", remove=[["z", ident("u")]])
     _merges(group, "tags-itself", "an operation that removes what it adds", Story().write(a).write(both), memory(a))
+
+
+def print_of(operation: dict[str, Any]) -> bytes:
+    """What decides between two operations with one id and one stamp."""
+    left_out = {"id", "stamp", "written_at", "tags", "embedding"}
+    said = {name: operation[name] for name in sorted(operation) if name not in left_out}
+    return sha256(pack({name: value for name, value in said.items() if value is not None})).digest()
+
+
+def _add_doubles(group: Group) -> None:
+    """One id and one stamp, and other things to say."""
+    a = remember("a", tags=["t"])
+    first = {"stamp": [1, 0]}
+
+    def both(one: dict[str, Any], other: dict[str, Any]) -> Story:
+        return Story().write(one | first, previous=3).write(other | first, previous=5)
+
+    others: dict[str, tuple[str, dict[str, Any], str]] = {
+        "content": ("other content", {"content": "another text"}, "id_taken"),
+        "kind": ("another kind", {"kind": "note"}, "id_taken"),
+        "source": ("another source: the same memory", {"source": "elsewhere"}, ""),
+        "field": ("a field that is not known", {"newer": {"b": 1, "a": [None, 1.5]}}, ""),
+    }
+    for name, (title, changes, code) in others.items():
+        changed = a | changes
+        counts = min(a, changed, key=print_of)
+        title = f"one id and one stamp, {title}: the lower print counts"
+        _merges(group, f"double-{name}", title, both(a, changed), memory(counts), codes=code)
+    more = a | {"tags": ["s", "t", "t"]}
+    counts = min(a, more, key=lambda each: pack(sorted(set(each["tags"]))))
+    title = "one id and one stamp, other tags: the lower tags count"
+    _merges(group, "double-tags", title, both(a, more), memory(counts))
+    title = "one id and one stamp, and maps in another order: it is the same"
+    turned = a | {"newer": {"a": 1, "b": 2}}, a | {"newer": {"b": 2, "a": 1}}
+    _merges(group, "double-order", title, both(*turned), memory(a))
+    c = supersede("c", "a")
+    elsewhere = c | {"reason": "another reason"}
+    counts = min(c, elsewhere, key=print_of)
+    story = Story().write(a).write(c | {"stamp": [2, 0]}, previous=6).write(elsewhere | {"stamp": [2, 0]}, previous=8)
+    title = "one id and one stamp, another reason of a supersede: the two are not the same"
+    old = memory(a, active=False, superseded_by=c["id"])
+    _merges(group, "double-reason", title, story, old, memory(counts), codes="id_taken")
+    gone, back = retract("r", "a"), restore("r", "a")
+    retracted = print_of(gone) < print_of(back)
+    story = Story().write(a).write(gone | {"stamp": [2, 0]}, previous=6).write(back | {"stamp": [2, 0]}, previous=8)
+    title = "one id and one stamp, a retract and a restore: the lower print counts"
+    _merges(group, "double-retract", title, story, memory(a, retracted=retracted, active=not retracted))
+    one = {"op": "setting", "id": ident("s"), "name": "any", "value": 1, "at": AT}
+    other = one | {"value": 2}
+    counts = min(one, other, key=print_of)
+    title = "two settings with one stamp: the lower print counts"
+    _merges(group, "double-setting", title, both(one, other), settings={"any": counts["value"]})
+    erased = Story().write(a).write(a | {"content": "another text"}).write(erase("x", "a"))
+    _merges(group, "double-erased", "of an erased id nothing is left", erased, erased=["a"])
 
 
 def _add_settings(group: Group) -> None:

@@ -50,6 +50,7 @@ GROUPS = {
     "content": "what a log's record carries: flags, columns, zstd and msgpack with their bounds",
     "log": "whole logs: order, splices, chain, signatures, damage",
     "keyring": "versions alone (K1), one after the other (K2 to K10), boxes and secrets",
+    "branches": "two branches of a keyring: which is followed, and what a version that joins them ends",
     "kit": "emergency kit and recovery code: the strings, and what they open",
     "device": "device files, and passphrases that changed",
     "place": "which logs a keyring has, and whose they are",

@@ -4,13 +4,22 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from memseal_server import __version__, config, logs
+from memseal_server import __version__, commands, config, logs
+from memseal_server.addresses import Refusal
 from memseal_server.blobs import StoreUnavailable
 from memseal_server.config import FILE_VARIABLE, OPTIONS, Config, ConfigError, Setting
 from memseal_server.serving import serve
+
+_COMMANDS = {
+    "serve": "answer requests, until SIGTERM or SIGINT; this is what it does without a command",
+    "invite": "write an invitation for a new vault, for where registration is `token`",
+    "fsck": "read everything in the store, and say what is damaged; exit code 1 where something is",
+    "usage": "say what each vault takes",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,23 +35,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
             config.check_folder(read.store)
             _show(found)
             return 0
-    except ConfigError as error:
+        work = _work(options, read)
+    except (ConfigError, Refusal) as error:
         parser.error(str(error))
-    return _run(read)
+    return _run(read, work, options.command)
 
 
-def _run(read: Config) -> int:
+def _work(options: argparse.Namespace, read: Config) -> Coroutine[Any, Any, int]:
+    match options.command:
+        case "invite":
+            uses, seconds = commands.read_uses(options.uses), commands.read_time(options.expires)
+            return commands.invite(read.store, uses, seconds, as_json=options.json)
+        case "fsck":
+            return commands.fsck(read.store, as_json=options.json)
+        case "usage":
+            return commands.usage(read.store, as_json=options.json)
+        case _:
+            return serve(read)
+
+
+def _run(read: Config, work: Coroutine[Any, Any, int], command: str) -> int:
     logs.start(read.log_level, read.log_format)
     try:
-        asyncio.run(serve(read))
+        return asyncio.run(work)
     except (StoreUnavailable, OSError) as error:
-        logs.failed("start_failed", error)
-        sys.stderr.write(f"memseal-server: cannot start: {_with_cause(error)}\n")
+        if command == "serve":
+            logs.failed("start_failed", error)
+        sys.stderr.write(f"memseal-server: cannot {'start' if command == 'serve' else command}: {_said(error)}\n")
         return 1
-    return 0
 
 
-def _with_cause(error: BaseException) -> str:
+def _said(error: BaseException) -> str:
     cause = error.__cause__
     return f"{error}: {cause}" if isinstance(cause, OSError) else str(error)
 
@@ -57,16 +80,23 @@ def _show(found: Mapping[str, Setting]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="memseal-server",
-        description="Keep vaults for others, without being able to read them.",
-        epilog=f"Each option can also stand in the environment, as {OPTIONS[0].variable} does for --store, or in a"
-        " TOML file, as `store`. A flag comes before the environment, the environment before the file.",
+        description="Keep vaults for others, without being able to read them.\n\ncommands:\n"
+        + "\n".join(f"  {name:<8} {meaning}" for name, meaning in _COMMANDS.items()),
+        epilog=f"Each option that names something of the server can also stand in the environment, as\n"
+        f"{OPTIONS[0].variable} does for --store, or in a TOML file, as `store`. A flag comes before\n"
+        "the environment, the environment before the file.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("command", nargs="?", choices=list(_COMMANDS), default="serve", metavar="command")
     parser.add_argument("--version", action="version", version=f"memseal-server {__version__}")
     parser.add_argument("--config", metavar="FILE", help=f"TOML file with options; {FILE_VARIABLE} in the environment")
     parser.add_argument("--check-config", action="store_true", help="show the options and where they stand, and end")
     for option in OPTIONS:
         default = f" ({option.default})" if option.default else ""
         parser.add_argument(option.flag, action="append", metavar="X", help=option.meaning + default)
+    parser.add_argument("--uses", default="1", metavar="N", help="invite: how many new vaults it is good for (1)")
+    parser.add_argument("--expires", default="7d", metavar="T", help="invite: how long it is good, like 12h or 7d (7d)")
+    parser.add_argument("--json", action="store_true", help="invite, fsck, usage: write lines of JSON")
     return parser
 
 

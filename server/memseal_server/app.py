@@ -31,7 +31,7 @@ class Server:
 
     def __init__(self, store: BlobStore, limits: Limits, identities: tuple[str, ...]) -> None:
         self.metrics = Metrics()
-        self._store = observed(store, self.metrics)
+        self._store = observed(store, self.metrics.count_store)
         self._limits = limits
         self.vaults = Vaults(self._store, limits)
         self.admission = Admission(self.vaults, limits, identities)

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from memseal_server.blobs import AlreadyThere, BlobStore, StoreUnavailable, numbered
 from memseal_server.problems import Problem
 
+# The first folder of all of them.
+FOLDER = "invitations"
 # Each use is looked at in turn.
 MAX_USES = 1_000
 
@@ -54,7 +56,7 @@ class Invitations:
 
 
 def _folder(invitation: str) -> str:
-    return f"invitations/{hashlib.sha256(invitation.encode()).hexdigest()}/"
+    return f"{FOLDER}/{hashlib.sha256(invitation.encode()).hexdigest()}/"
 
 
 def _read_offer(content: bytes) -> tuple[int, int]:

@@ -3,22 +3,29 @@
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from memseal_server.blobs import BlobStore, StoreUnavailable
-from memseal_server.metrics import Metrics
 
 
-def observed(store: BlobStore, metrics: Metrics) -> BlobStore:
-    """Return the store, each of whose operations is counted, with its time and whether it failed."""
-    return cast("BlobStore", _Observed(store, metrics))
+class Count(Protocol):
+    """Takes note of one operation of a store."""
+
+    def __call__(self, operation: str, seconds: float, *, failed: bool) -> None:
+        """Note an operation's name, its time, and whether it failed."""
+        ...
+
+
+def observed(store: BlobStore, count: Count) -> BlobStore:
+    """Return the store, each of whose operations is counted."""
+    return cast("BlobStore", _Observed(store, count))
 
 
 class _Observed:
     # By name, and not method by method: nothing here depends on what a store can do.
-    def __init__(self, store: BlobStore, metrics: Metrics) -> None:
+    def __init__(self, store: BlobStore, count: Count) -> None:
         self._store = store
-        self._metrics = metrics
+        self._count = count
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
@@ -34,6 +41,6 @@ class _Observed:
                 failed = True
                 raise
             finally:
-                self._metrics.count_store(name, time.perf_counter() - started, failed=failed)
+                self._count(name, time.perf_counter() - started, failed=failed)
 
         return call

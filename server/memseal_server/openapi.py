@@ -121,6 +121,8 @@ def _path_parameters(route: Route) -> list[dict[str, Any]]:
 
 def _path_schema(route: Route, name: str) -> dict[str, Any]:
     schema = dict(_PATH_SCHEMAS[name])
+    if name == "number" and "/pairing/" in route.path:
+        return {**schema, "minimum": 1, "maximum": 3}
     return {"oneOf": [schema, {"const": "latest"}]} if route.name == "get_version" and name == "number" else schema
 
 

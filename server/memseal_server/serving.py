@@ -16,8 +16,8 @@ from memseal_server.listening import Listener, listen
 _OTHER_FILES = 200
 
 
-async def serve(config: Config) -> None:
-    """Listen and answer until a signal to end comes (SIGTERM, SIGINT); then end in good order."""
+async def serve(config: Config) -> int:
+    """Listen and answer until a signal to end comes (SIGTERM, SIGINT); end in good order, and return the exit code."""
     signals = _Signals()
     limits = replace(config.limits, max_connections=allow_connections(config.limits.max_connections))
     store = await open_store(config.store)
@@ -38,6 +38,7 @@ async def serve(config: Config) -> None:
         await _end(listener, config, signals)
     finally:
         await store.close()
+    return 0
 
 
 async def _end(listener: Listener, config: Config, signals: "_Signals") -> None:

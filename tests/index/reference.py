@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from memseal.memory.doubles import double_id, order, print_of
 from memseal.memory.memory import State
 from memseal.memory.operations import Embed, Erase, Operation, Remember, Retraction, Setting, Stamp, Tagging
 
@@ -36,7 +37,7 @@ class Reference:
     # ── what is there ───────────────────────────────────────────────────────────────────────────────
 
     def memories(self) -> dict[bytes, tuple[Remember, Stamp]]:
-        """Two operations with one id: the one with the lower stamp counts. What any erase names is not there."""
+        """Of those with one id the one with the lowest stamp counts, then print, tags and time; nothing erased does."""
         erased = {target for operation, _ in self._all(Erase) for target in operation.targets}
         return {memory_id: row for memory_id, row in self._first(Remember).items() if memory_id not in erased}
 
@@ -116,13 +117,18 @@ class Reference:
 
     def vector(self, memory_id: bytes) -> Stamp | None:
         """The stamp of the vector with the highest one."""
-        operation, stamp = self.memories()[memory_id]
+        counted = self.memories()[memory_id]
         stamps = [stamp for embed, stamp in self._all(Embed) if embed.target == memory_id]
-        return max([*stamps, *([stamp] if operation.row is not None else [])], default=None)
+        rows = [
+            operation.row
+            for operation, stamp in self._all(Remember)
+            if (operation._replace(row=None), stamp) == (counted[0]._replace(row=None), counted[1])
+        ]
+        return max([*stamps, *([counted[1]] if rows.count(None) < len(rows) else [])], default=None)
 
     def setting(self, name: str) -> Any:
         said = [row for row in self._all(Setting) if row[0].name == name]
-        return max(said, key=_stamp)[0].value if said else None
+        return min(said, key=lambda row: (_inverse(row[1]), print_of(row[0])))[0].value if said else None
 
     # ── operations of one kind ──────────────────────────────────────────────────────────────────────
 
@@ -131,12 +137,31 @@ class Reference:
 
     def _first(self, kind: type[Kind]) -> dict[bytes, tuple[Kind, Stamp]]:
         first: dict[bytes, tuple[Kind, Stamp]] = {}
-        for operation, stamp in sorted(self._all(kind), key=_stamp):
+        for operation, stamp in sorted(self._all(kind), key=_order):
             first.setdefault(operation.id, (operation, stamp))
         return first
 
+    def doubles(self) -> set[tuple[bytes, Stamp]]:
+        """The ids that contents get which do not count under theirs, and their lowest stamps."""
+        lost = dict[bytes, Stamp]()
+        memories = self.memories()
+        for operation, stamp in self._all(Remember):
+            if operation.id in memories and print_of(operation) != print_of(memories[operation.id][0]):
+                again = double_id(operation)
+                lost[again] = min(stamp, lost.get(again, stamp))
+        return set(lost.items())
+
 
 _stamp: Callable[[tuple[Any, Stamp]], Stamp] = lambda row: row[1]  # noqa: E731 - a key, used by name
+
+
+def _order(row: tuple[Any, Stamp]) -> tuple[Any, ...]:
+    operation, stamp = row
+    return (stamp, *(order(operation) if isinstance(operation, Remember) else (print_of(operation),)))
+
+
+def _inverse(stamp: Stamp) -> bytes:
+    return bytes(255 - each for each in stamp)
 
 
 def _identity(operation: Remember) -> tuple[Any, ...] | None:

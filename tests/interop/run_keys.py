@@ -6,6 +6,7 @@ from memseal.format.device_file import decode_device_file
 from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.keys import KitSecret, VaultKey, WrappingKey
 from memseal.format.kit import Kit, RecoveryCode, parse_kit, parse_recovery_code
+from memseal.vault.branches import Branches
 from memseal.vault.device import open_device
 from memseal.vault.keychain import Keychain, Keyring
 from memseal.vault.proving import KitOpener, RecoveryOpener, prove
@@ -34,6 +35,16 @@ def accepted(versions: list[Given], vault_id: bytes | None) -> list[KeyringVersi
         accept(found[-1] if found else None, version)
         found.append(version)
     return found
+
+
+@operation
+def compare_branches(own: list[Given], there: list[Given]) -> Outcome:
+    mine, theirs = (Keyring(tuple(accepted(versions, None))) for versions in (own, there))
+    pairs = zip(mine.versions, theirs.versions, strict=False)
+    common = max(each.public.version for each, other in pairs if each.digest == other.digest)
+    branches = Branches(mine, theirs, common)
+    ends = sorted(key.hex() for key in branches.to_end())
+    return Outcome({"common": common, "follows": branches.is_joined(), "ends": ends})
 
 
 def _version(version: KeyringVersion) -> Gives:

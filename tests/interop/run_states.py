@@ -51,6 +51,8 @@ def _merged(metas: list[Gives]) -> Outcome:
                 codes.update(finding.code for finding in [*findings, *view.apply_all([said])])
             except FormatError as error:
                 codes.add(error.code)
+        if view.taken_ids - view.state.erasures.ids:
+            codes.add("id_taken")
         erased = sorted(each.hex() for each in view.state.erasures.ids)
         names = [row[0] for row in view.state.connection.execute("SELECT name FROM settings")]
         settings = {name: tagged(view.state.setting(name)) for name in names}

@@ -36,12 +36,13 @@ StartServer = Callable[..., ServerProcess]
 
 @pytest.fixture
 def start_server(tmp_path: Path) -> Iterator[StartServer]:
-    """Start servers; `store` names a folder below the test's, `options` are more command-line words."""
+    """Start servers; `store` is a bucket's address or names a folder below the test's, `options` are more words."""
     running: list[ServerProcess] = []
 
     def start(store: str = "store", *options: str, port: int = 0) -> ServerProcess:
-        folder, log = tmp_path / store, tmp_path / f"{store}.log"
-        command = [sys.executable, "-m", "memseal_server", "--store", str(folder), "--listen", f"127.0.0.1:{port}"]
+        address = store if "://" in store else str(tmp_path / store)
+        log = tmp_path / f"{store.rpartition('/')[2]}.log"
+        command = [sys.executable, "-m", "memseal_server", "--store", address, "--listen", f"127.0.0.1:{port}"]
         with log.open("a", encoding="utf-8") as output:
             process = subprocess.Popen(
                 [*command, *options], stdout=subprocess.PIPE, stderr=output, text=True, encoding="utf-8"
@@ -49,7 +50,7 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("listening on "), log.read_text(encoding="utf-8")
-        server = ServerProcess(line.split()[2], folder, log, process)
+        server = ServerProcess(line.split()[2], tmp_path / store, log, process)
         running.append(server)
         return server
 

@@ -251,18 +251,45 @@ def test_record_forged_in_another_devices_log_is_not_taken_and_its_owner_goes_on
         assert world.one.state_digest() == three.state_digest()
 
 
-def test_known_id_with_other_content_and_a_higher_stamp_changes_nothing(world: World) -> None:
+def test_known_id_with_other_content_and_a_higher_stamp_is_named_and_kept_beside(world: World) -> None:
     (target,) = [each for each in world.one.list() if each.content == "first of one"]
     put(world, memory("something else", id=parse_id(target.id)))
-    assert_usable(world)
+    assert_usable(world, "id_taken")
     assert world.one.get(target.id).content == "first of one"
+    assert "something else" in contents(world.one)
 
 
-def test_known_id_with_other_content_and_a_lower_stamp_is_named(world: World) -> None:
+def test_known_id_with_other_content_and_a_lower_stamp_is_named_and_loses_nothing(world: World) -> None:
+    (target,) = [each for each in world.one.list() if each.content == "first of one"]
+    put(world, memory("something else", id=parse_id(target.id), stamp=[0, 0]))
+    assert codes(world.one.sync()) == ["id_taken"]
+    assert [finding.code for finding in world.one.status().findings] == ["id_taken"]
+    assert contents(world.one) == sorted([*EVERYTHING, "something else"])
+    assert world.one.get(target.id).content == "something else"
+    world.one.sync()
+    for compacted in (False, True):
+        if compacted:
+            world.one.compact()
+        with joined(world.server, world.folder / f"three {compacted}", world.one.emergency_kit) as three:
+            three.sync(world.server.url)
+            assert contents(three) == sorted([*EVERYTHING, "something else"])
+            assert three.state_digest() == world.one.state_digest()
+    world.one.close()
+    world.one = open_vault(world.folder / "one")
+    assert list(world.one.status().findings) == []
+
+
+def test_memory_that_lost_its_id_and_was_erased_stays_erased(world: World) -> None:
     (target,) = [each for each in world.one.list() if each.content == "first of one"]
     put(world, memory("something else", id=parse_id(target.id), stamp=[0, 0]))
     world.one.sync()
-    assert world.one.status().findings
+    (other,) = [each for each in world.one.list() if each.content == "first of one"]
+    assert world.one.erase(other.id).done
+    world.one.close()
+    world.one = open_vault(world.folder / "one")
+    world.one.sync()
+    assert "first of one" not in contents(world.one)
+    assert "something else" in contents(world.one)
 
 
 # ── vectors ─────────────────────────────────────────────────────────────────────────────────────────

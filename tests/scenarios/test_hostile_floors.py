@@ -471,7 +471,8 @@ def test_crash_at_any_step_of_taking_over_a_false_checkpoint_loses_nothing(
             device.sync()
             device.reopen(from_cache=False)
             assert of_all(device) - {"forged"} == ALL
-            assert codes(device) == set()
+            # What has one id is named for as long as both are there; of which the true one may be the checkpoint's.
+            assert codes(device) <= ({"id_taken"} if forged else set())
             device.close()
         step += 1
     assert step > 5

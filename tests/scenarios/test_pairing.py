@@ -1,11 +1,7 @@
 """A new device joins by a code that another one shows, over a real server that relays."""
 
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
@@ -14,98 +10,20 @@ import pytest
 from memseal.errors import (
     DeviceEnded,
     FolderKeys,
-    FormatError,
-    MemsealError,
     PairingCodeMalformed,
     PairingCodeWrong,
     PairingExpired,
     PairingGone,
-    PairingInvalid,
     PairingTaken,
-    PairingUnfinished,
     PassphraseWrong,
-    RemoteAnswer,
-    RemoteRefused,
     RemoteUnknown,
-    RemoteUnreachable,
-    RolledBack,
     VaultExists,
 )
-from memseal.format.values import encode_value
-from memseal.store.disk import OsDisk
-from memseal.store.folder import VaultFolder
 from memseal.vault import pairing, revoking
-from memseal.vault.roster import DeviceInfo
 from memseal.vault.vault import Vault
 from tests.scenarios.conftest import StartServer
-from tests.scenarios.hostile_server import Asked, HostileServer, Reply, hostile_server, problem
+from tests.scenarios.pairing_world import Laptop, is_clean, join, names
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
-
-
-class Laptop:
-    """A device of a vault on a server, which can show codes."""
-
-    def __init__(self, folder: Path, server: str) -> None:
-        self.folder = folder
-        self.server = server
-        new_folder(folder)
-        shutil.copytree(folder, folder.with_name("copy"))
-        self.vault = open_vault(folder)
-        self.vault.remember("from the laptop", source="test")
-        self.vault.sync(server)
-        self._threads = ThreadPoolExecutor(4)
-
-    def shows(self, *, scanned: bool = False) -> "Shown":
-        """Show a code, and wait in a thread for who uses it."""
-        codes, clock = Queue[str](), Clock()
-
-        def run() -> DeviceInfo:
-            try:
-                return pairing.pair(self.vault._writing, codes.put, self.server, scanned=scanned, clock=clock)
-            finally:
-                codes.put("")  # so that nobody waits for a code that was never shown
-
-        outcome = self._threads.submit(run)
-        return Shown(codes.get(timeout=60), outcome, clock)
-
-    def close(self) -> None:
-        self._threads.shutdown()
-        self.vault.close()
-
-
-class Clock:
-    """A clock that stands still until the test moves it."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@dataclass
-class Shown:
-    """A code on a screen, and what becomes of it."""
-
-    code: str
-    outcome: Future[DeviceInfo]
-    clock: Clock
-
-    def device(self) -> DeviceInfo:
-        return self.outcome.result(timeout=60)
-
-    def is_given_up(self) -> None:
-        """Let the time pass, and see that no device came of it."""
-        while not wait([self.outcome], timeout=0.5).done:
-            self.clock.now += 1000  # again: it may have gone on to another wait just now
-        with pytest.raises((PairingExpired, PairingUnfinished)):
-            self.device()
-
-
-@pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request is held for a second, so that a clock that was moved is looked at soon."""
-    monkeypatch.setattr(pairing, "_WAIT_SECONDS", 1)
 
 
 @pytest.fixture
@@ -113,21 +31,6 @@ def laptop(tmp_path: Path, start_server: StartServer) -> Iterator[Laptop]:
     laptop = Laptop(tmp_path / "laptop", start_server().url)
     yield laptop
     laptop.close()
-
-
-def join(path: Path, code: str, server: str | None, passphrase: str = PASSPHRASE, name: str = "phone") -> VaultFolder:
-    """What `Vault.join_with_code` does, without Argon2id."""
-    return pairing.join_with_code(path, OsDisk(), code, stretch_of(passphrase), server, name)
-
-
-def names(vault: Vault) -> list[str]:
-    vault.sync()
-    return [device.name for device in vault.devices()]
-
-
-def is_clean(folder: Path) -> bool:
-    """Whether nothing of a join is left where it was to be."""
-    return not folder.exists() and not folder.with_name(f".{folder.name}.joining").exists()
 
 
 # ── by the book ─────────────────────────────────────────────────────────────────────────────────────
@@ -275,247 +178,3 @@ def test_keys_that_change_meanwhile_end_the_pairing(laptop: Laptop, tmp_path: Pa
         shown.is_given_up()
     assert is_clean(tmp_path / "phone")
     assert names(laptop.vault) == ["laptop"]
-
-
-# ── cut short ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def kill_at(moment: str, folder: Path, code: str, server: str) -> None:
-    command = [sys.executable, "-m", "tests.scenarios.pairing_process", str(folder), server, moment]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(f"{code}\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "halted\n"
-        process.kill()
-
-
-@pytest.mark.parametrize("moment", ["hear 1", "say 1", "said 1", "heard 2", "keep", "put", "answer", "create", "say 2"])
-def test_joiner_that_is_killed_leaves_no_entry_without_its_device(moment: str, laptop: Laptop, tmp_path: Path) -> None:
-    shown, phone = laptop.shows(), tmp_path / "phone"
-    kill_at(moment, phone, shown.code, laptop.server)
-    shown.is_given_up()
-    if not phone.exists():
-        again = laptop.shows()
-        join(phone, again.code, laptop.server)
-        if not again.outcome.done() and not (tmp_path / ".phone.joining").exists() and moment in ("answer", "create"):
-            again.is_given_up()  # the join of before was finished: no code was needed
-        else:
-            again.device()
-    with open_vault(phone) as vault:
-        vault.sync()
-        assert vault.state_digest() == laptop.vault.state_digest()
-    # However it went, the vault has one device more, and that is this one.
-    assert names(laptop.vault) == ["laptop", "phone"]
-
-
-def test_join_that_was_done_when_it_was_cut_short_is_finished_with_the_same_passphrase_alone(
-    laptop: Laptop, tmp_path: Path
-) -> None:
-    shown, phone = laptop.shows(), tmp_path / "phone"
-    kill_at("answer", phone, shown.code, laptop.server)
-    shown.is_given_up()
-    assert names(laptop.vault) == ["laptop", "phone"]
-    assert PASSPHRASE.encode() not in (tmp_path / ".phone.joining").read_bytes()
-    with pytest.raises((PairingTaken, PairingGone)):
-        join(phone, shown.code, laptop.server, "another passphrase")
-    join(phone, shown.code, laptop.server)
-    assert not (tmp_path / ".phone.joining").exists()
-
-
-def test_join_that_was_cut_short_before_its_device_was_removed_is_begun_anew(laptop: Laptop, tmp_path: Path) -> None:
-    shown, phone = laptop.shows(), tmp_path / "phone"
-    kill_at("answer", phone, shown.code, laptop.server)
-    shown.is_given_up()
-    laptop.vault.sync()
-    with laptop.vault._writing() as opened:
-        revoking.revoke(opened, "phone", stretch_of(PASSPHRASE), None, None)
-    again = laptop.shows()
-    join(phone, again.code, laptop.server)
-    assert again.device().status == "active"
-    assert [device.status for device in laptop.vault.devices()] == ["this", "ended", "active"]
-
-
-def test_shower_that_cannot_reach_the_server_shows_no_code(laptop: Laptop, tmp_path: Path) -> None:
-    laptop.server = "http://127.0.0.1:9"
-    shown = laptop.shows()
-    assert shown.code == ""
-    with pytest.raises(RemoteUnreachable):
-        shown.device()
-
-
-# ── a hostile server ────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def hostile(tmp_path: Path) -> Iterator[tuple[Laptop, HostileServer]]:
-    """A laptop whose server relays to a real one, and can lie; its keyring has two versions."""
-    (tmp_path / "hostile").mkdir()
-    with hostile_server(tmp_path / "hostile") as server:
-        laptop = Laptop(tmp_path / "laptop", server.url)
-        laptop.vault.rename_device("laptop", "desk")
-        yield laptop, server
-        laptop.close()
-
-
-def flipping(part: str) -> Callable[[Asked, Reply], Reply]:
-    """Return a lie that changes one bit of a message on its way."""
-    beginning, end = {
-        "S1": ("/v1/pairing/", "/1"),
-        "S2": ("/v1/pairing/", "/2"),
-        "J1": ("/pairing/", "/1"),
-        "J2": ("/pairing/", "/2"),
-    }[part]
-
-    def lie(asked: Asked, reply: Reply) -> Reply:
-        if asked.is_("GET", beginning) and asked.path.endswith(end) and reply.status == 200:
-            place = len(reply.body) // 2
-            body = reply.body[:place] + bytes((reply.body[place] ^ 1,)) + reply.body[place + 1 :]
-            return replace(reply, body=body)
-        return reply
-
-    return lie
-
-
-@pytest.mark.parametrize("part", ["S1", "J1", "S2"])
-def test_message_that_is_changed_on_its_way_ends_the_pairing(
-    part: str, hostile: tuple[Laptop, HostileServer], tmp_path: Path
-) -> None:
-    laptop, server = hostile
-    with server.lying(flipping(part)):
-        shown = laptop.shows()
-        with pytest.raises((PairingCodeWrong, PairingInvalid)):
-            join(tmp_path / "phone", shown.code, laptop.server)
-        while not wait([shown.outcome], timeout=0.5).done:
-            shown.clock.now += 1000
-        with pytest.raises((PairingCodeWrong, PairingInvalid, PairingUnfinished, PairingExpired)):
-            shown.device()
-    assert is_clean(tmp_path / "phone")
-    assert names(laptop.vault) == ["desk"]
-
-
-def test_last_message_that_is_changed_is_told_and_the_device_is_in(
-    hostile: tuple[Laptop, HostileServer], tmp_path: Path
-) -> None:
-    laptop, server = hostile
-    with server.lying(flipping("J2")):
-        shown = laptop.shows()
-        join(tmp_path / "phone", shown.code, laptop.server)
-        with pytest.raises((PairingCodeWrong, PairingInvalid)):
-            shown.device()
-    assert names(laptop.vault) == ["desk", "phone"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (problem(404, "pairing_gone"), PairingGone),
-        (problem(410, "pairing_expired"), PairingExpired),
-        (problem(409, "pairing_taken"), PairingTaken),
-        (problem(500, "server_error"), RemoteRefused),
-        (Reply(200, b""), PairingInvalid),
-        (Reply(200, bytes(100)), PairingInvalid),
-        (Reply(200, bytes(5000)), PairingInvalid),
-        (Reply(200, encode_value({"wrong": True})), PairingInvalid),
-        (Reply(200, bytes(1 << 20), endless=True), RemoteAnswer),
-        (Reply(418, b"tea"), RemoteAnswer),
-    ],
-    ids=["gone", "expired", "taken", "failed", "empty", "zeros", "long", "wrong", "endless", "teapot"],
-)
-def test_answer_that_is_none_is_an_error_and_makes_nothing(
-    answer: Reply, error: type[MemsealError], hostile: tuple[Laptop, HostileServer], tmp_path: Path
-) -> None:
-    laptop, server = hostile
-    lying = server.lying(lambda asked, reply: answer if asked.is_("GET", "/v1/pairing/") else reply)
-    with lying, pytest.raises(error):
-        join(tmp_path / "phone", "4821-3903-5174-2007", laptop.server)
-    assert is_clean(tmp_path / "phone")
-
-
-@pytest.mark.parametrize("instead", ["another vault", "older", "branch", "longer branch", "empty", "cut", "swapped"])
-def test_keyring_that_is_not_the_one_the_other_device_has_is_not_joined(
-    instead: str, hostile: tuple[Laptop, HostileServer], tmp_path: Path
-) -> None:
-    laptop, server = hostile
-    first, second = versions_in(laptop.folder)
-    match instead:
-        case "another vault":
-            new_folder(tmp_path / "other")
-            versions = versions_in(tmp_path / "other")
-        case "older":
-            versions = versions_in(laptop.folder.with_name("copy"))
-        case "branch" | "longer branch":
-            versions = branch(laptop, 1 if instead == "branch" else 2)
-        case "empty" | "cut":
-            versions = [first, b"" if instead == "empty" else second[:-1]]
-        case _:
-            versions = [second, first]
-    shown, own = laptop.shows(), laptop.vault._opened.device.signing_public.hex()
-    lie = showing(versions)
-    with server.lying(lambda asked, reply: reply if asked.keyid == own else lie(asked, reply)):
-        with pytest.raises((FormatError, RolledBack)):
-            join(tmp_path / "phone", shown.code, laptop.server)
-        assert not [asked for asked in server.asked if asked.is_("PUT", "/keyring/")]
-        shown.is_given_up()
-    assert is_clean(tmp_path / "phone")
-    assert names(laptop.vault) == ["desk"]
-
-
-def test_join_that_the_server_hides_is_not_taken_for_done(
-    hostile: tuple[Laptop, HostileServer], tmp_path: Path
-) -> None:
-    laptop, server = hostile
-    heads = list[Reply]()
-    own = laptop.vault._opened.device.signing_public.hex()
-
-    def hide(asked: Asked, reply: Reply) -> Reply:
-        """The shower sees the heads of before, for ever."""
-        if asked.keyid == own and asked.is_("GET", "/heads"):
-            heads.append(reply)
-            return heads[0]
-        return reply
-
-    with server.lying(hide):
-        shown = laptop.shows()
-        join(tmp_path / "phone", shown.code, laptop.server)
-        with pytest.raises(PairingUnfinished):
-            shown.device()
-    assert names(laptop.vault) == ["desk", "phone"]
-
-
-def test_join_that_the_server_confirms_and_forgets_is_told(
-    hostile: tuple[Laptop, HostileServer], tmp_path: Path
-) -> None:
-    laptop, server = hostile
-    shown = laptop.shows()
-    with server.lying(swallows=lambda asked: asked.is_("PUT", "/keyring/")):
-        with pytest.raises(RemoteRefused):
-            join(tmp_path / "phone", shown.code, laptop.server)
-        shown.is_given_up()
-    assert not (tmp_path / "phone").exists()
-    assert names(laptop.vault) == ["desk"]
-
-
-def showing(versions: Sequence[bytes]) -> Callable[[Asked, Reply], Reply]:
-    def lie(asked: Asked, reply: Reply) -> Reply:
-        if not asked.is_("GET", "/keyring/"):
-            return reply
-        name = asked.path.rpartition("/")[2]
-        number = len(versions) if name == "latest" else int(name)
-        return Reply(200, versions[number - 1]) if number <= len(versions) else reply
-
-    return lie
-
-
-def branch(laptop: Laptop, renames: int) -> list[bytes]:
-    """Return a true keyring of the same vault that goes on from version 1 in another way."""
-    copy = laptop.folder.with_name("copy")
-    with open_vault(copy) as vault:
-        for number in range(renames):
-            vault.rename_device(vault.devices()[0].id, f"name {number}")
-    return versions_in(copy)
-
-
-def versions_in(folder: Path) -> list[bytes]:
-    return [path.read_bytes() for path in sorted((folder / "keyring").iterdir())]

@@ -1,7 +1,7 @@
 """A real server on this machine, over a store of its own."""
 
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import boto3
@@ -10,27 +10,15 @@ from aiohttp import ClientSession
 from moto import mock_aws
 
 from memseal_server.blobs import BlobStore
+from memseal_server.blobs.bucket import BucketStore
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.limits import Limits
 from memseal_server.listening import listen
 from tests.server.building import Draft, Log, first_version, private_key
 from tests.server.calling import Caller
-from tests.server.seaweed import BUCKET, bucket_environment, running_seaweed
+from tests.server.seaweed import BUCKET, bucket_environment, seaweed, seaweed_bucket
 
-
-@pytest.fixture(scope="session")
-def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
-    """A real S3 server; the environment for whoever speaks to it."""
-    with running_seaweed(tmp_path_factory.mktemp("seaweed")) as environment:
-        yield environment
-
-
-@pytest.fixture
-def seaweed_bucket(seaweed: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of an empty store in a bucket of SeaweedFS."""
-    for name, value in seaweed.items():
-        monkeypatch.setenv(name, value)
-    return f"s3://{BUCKET}/{secrets.token_hex(8)}"
+__all__ = ["seaweed", "seaweed_bucket"]  # fixtures too
 
 
 @pytest.fixture
@@ -45,10 +33,22 @@ def moto_bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[BlobStore]:
-    opened = await SqliteStore.open(tmp_path / "store")
+def store_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the store is: in a folder; a test that is parametrized with it (indirectly) says `seaweed` or `moto`."""
+    kind = getattr(request, "param", "sqlite")
+    return str(tmp_path / "store") if kind == "sqlite" else str(request.getfixturevalue(f"{kind}_bucket"))
+
+
+@pytest.fixture
+async def store(store_address: str) -> AsyncIterator[BlobStore]:
+    opened = await _opened(store_address)
     yield opened
     await opened.close()
+
+
+async def _opened(address: str) -> BlobStore:
+    # Without the probe, which is tested elsewhere, and takes a second or more.
+    return await (BucketStore.open(address) if "://" in address else SqliteStore.open(Path(address)))
 
 
 @pytest.fixture
@@ -71,9 +71,11 @@ async def caller(store: BlobStore, session: ClientSession, limits: Limits) -> As
 
 
 @pytest.fixture
-async def other_caller(caller: Caller, session: ClientSession, limits: Limits, tmp_path: Path) -> AsyncIterator[Caller]:
+async def other_caller(
+    caller: Caller, session: ClientSession, limits: Limits, store_address: str
+) -> AsyncIterator[Caller]:
     """A client of a second server over the same store, as another process would be."""
-    store = await SqliteStore.open(tmp_path / "store")
+    store = await _opened(store_address)
     listener = await listen(store, limits, host="127.0.0.1", port=0)
     yield Caller(session, listener.origin)
     await listener.close()

@@ -2,11 +2,12 @@
 
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Thread
@@ -95,3 +96,18 @@ def running_seaweed(folder: Path) -> Generator[Mapping[str, str]]:
             process.kill()
             if listening.is_alive():
                 listening.join()
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """A real S3 server; the environment for whoever speaks to it."""
+    with running_seaweed(tmp_path_factory.mktemp("seaweed")) as environment:
+        yield environment
+
+
+@pytest.fixture
+def seaweed_bucket(seaweed: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty store in a bucket of SeaweedFS."""
+    for name, value in seaweed.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{BUCKET}/{secrets.token_hex(8)}"

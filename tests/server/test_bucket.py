@@ -1,4 +1,4 @@
-"""What the bucket store makes of what buckets, proxies and lines do to it (real SeaweedFS, where nothing else is said)."""
+"""What the store makes of what buckets, proxies and lines do to it; over SeaweedFS where nothing else is said."""
 
 import asyncio
 import hashlib
@@ -10,7 +10,7 @@ import boto3
 import pytest
 from aiohttp import ClientSession
 
-from memseal_server.blobs import AlreadyThere, Listed, Run, Stored, StoreUnavailable, numbered
+from memseal_server.blobs import AlreadyThere, Info, Listed, Run, Stored, StoreUnavailable, numbered
 from memseal_server.blobs.bucket import BucketStore
 from memseal_server.blobs.s3 import Bucket, Checksums
 from memseal_server.limits import Limits
@@ -158,10 +158,11 @@ async def test_object_that_lost_its_metadata_is_read_to_know_its_digest(
 ) -> None:
     prefix = seaweed_bucket.removeprefix(f"s3://{BUCKET}/")
     content = some_bytes("content", MEBIBYTE)
-    boto3.client("s3").put_object(Bucket=BUCKET, Key=f"{prefix}/a/1", Body=content)
+    # In a thread: the meddler needs this one.
+    await asyncio.to_thread(lambda: boto3.client("s3").put_object(Bucket=BUCKET, Key=f"{prefix}/a/1", Body=content))
     found = AlreadyThere(MEBIBYTE, hashlib.sha256(content).digest())
     assert await store.put_new("a/1", b"x") == found
-    assert await store.head("a/1") == found
+    assert await store.head("a/1") == Info(found.length, found.digest)
     assert await store.get("a/1") == content
 
 
@@ -185,7 +186,7 @@ async def test_usage_is_counted_on_and_seen_by_others_later(store: BucketStore, 
     assert (await store.usage("a/")).objects == 1
 
 
-@pytest.mark.parametrize("address", ["s3://", "s3://A", "s3://bucket//x", "s3://bucket/a b", "s3://bucket?x=1"])
+@pytest.mark.parametrize("address", ["s3://", "s3://A", "s3://bucket/a b", "s3://bucket?x=1"])
 async def test_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(StoreUnavailable, match="s3://bucket"):
         await BucketStore.open(address)

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent.parent / "server" / "memseal_server"
 # From the top; a module imports only from lines below its own.
 LAYERS = [
     ["__main__"],
-    ["serving"],
+    ["serving", "commands"],
     ["config", "listening"],
     ["app"],
     ["pairing", "operating"],
@@ -21,7 +21,7 @@ LAYERS = [
     ["limits"],
     ["objects", "access", "auth", "relay"],
     ["waiting", "rates", "invitations"],
-    ["newest", "blobs.opening", "observing"],
+    ["newest", "blobs.opening", "observing", "checking"],
     ["keys"],
     ["segments", "checkpoints", "keyring", "metrics", "openapi", "blobs.sqlite", "blobs.bucket", "blobs.probing"],
     ["versions", "problems", "blobs.worker", "blobs.files", "blobs.s3", "logs", "recent", "routes", "addresses"],

@@ -5,6 +5,8 @@ import pytest
 from tests.server.building import Draft, Log, manifest, object_id, part, preamble, private_key, record, segment
 from tests.server.calling import Caller
 
+pytestmark = pytest.mark.parametrize("store_address", ["sqlite", "seaweed"], indirect=True)
+
 BELOW = (410, "below_floor")
 REFILL = "refill=true"
 

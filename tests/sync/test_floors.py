@@ -239,7 +239,7 @@ def test_server_that_lost_everything_gets_checkpoint_and_floor_back(
 def test_what_another_device_left_out_of_its_checkpoint_is_written_again(
     laptop: Device, phone: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memseal.vault.parts.log_values", lambda content: [])
+    monkeypatch.setattr("memseal.vault.parts.log_values", lambda content, epoch: [])
     laptop.vault.compact()
     monkeypatch.undo()
     phone.sync()

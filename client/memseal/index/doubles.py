@@ -117,7 +117,8 @@ class Doubles:
         return row is not None and _says_the_same(operation, row)
 
     def _keep(self, lost: Remember, stamp: Stamp, counts: Remember) -> bool:
-        value = encode_value(encode_operation(lost._replace(row=None)))
+        tags = tuple(sorted(set(lost.draft.tags)))
+        value = encode_value(encode_operation(lost._replace(row=None, draft=lost.draft._replace(tags=tags))))
         self._connection.execute(
             "INSERT INTO doubles VALUES (?, ?, ?, ?) ON CONFLICT (id, print) DO UPDATE"
             " SET stamp = excluded.stamp, value = excluded.value"

@@ -3,8 +3,6 @@
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from threading import Lock
 
 import numpy as np
@@ -74,7 +72,10 @@ class Matches:
     def common(self) -> int:
         """The terms that a large part of all memories has, as bits."""
         few = self._total * _COMMON if self._total >= _COMMON_FROM else self._total
-        return reduce(or_, (posting.terms for posting in self._postings if posting.numbers.size > few), 0)
+        bits = 0
+        for posting in self._postings:
+            bits |= posting.terms if posting.numbers.size > few else 0
+        return bits
 
     def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the numbers of about the best `limit` matches: the order is BM25's without the lengths,

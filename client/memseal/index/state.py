@@ -135,6 +135,14 @@ class VaultState:
                 numbers[place] = self._take(batch[place])
             else:
                 lost.append((operation, batch[place].stamp))
+        bare = [batch[place] for place in tied.values() if batch[place].has_vector and not numbers[place]]
+        held = self.stamps_of([item.operation.id for item in bare])
+        for item in bare:
+            # The same again, with the vector that it had: it may have come without.
+            if held[item.operation.id] == (item.stamp, None) and self.doubles.holds(item.operation):
+                number = self.number_with(item.operation.id) or 0
+                self.note_vector(number, item.stamp)
+                numbers[tied[item.operation.id]] = number
         if lost:
             self._taken += [each.id for each in self.doubles.note_lost(lost)]
         return numbers

@@ -237,7 +237,7 @@ def _decode_memory(value: dict[str, Any], operation_id: bytes, of: bytes | None 
     texts = () if tags is None else _texts(tags, "tags")
     others = {} if _KNOWN.issuperset(value) else {name: value[name] for name in value if name not in _KNOWN}
     draft = Draft(content, source, kind, texts, author, thread, position, captured_at, origin, others)
-    return Remember(operation_id, draft, written_at, row, of, reason)
+    return Remember(operation_id, draft, written_at, row, of, None if of is None else reason)
 
 
 def _decode_other(value: dict[str, Any], operation_id: bytes) -> Operation:

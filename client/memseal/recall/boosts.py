@@ -1,16 +1,11 @@
 """What a memory gains from its author and its time."""
 
-from datetime import UTC, datetime
-
 import numpy as np
 from numpy.typing import NDArray
 
 from memseal.recall.candidates import Candidates
-from memseal.recall.dates import Period
 from memseal.recall.query import Query, words_of
 from memseal.recall.stopwords import STOP_WORDS
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def from_author(candidates: Candidates, query: Query, weight: float) -> NDArray[np.float64]:
@@ -25,21 +20,9 @@ def from_date(candidates: Candidates, query: Query, weight: float) -> NDArray[np
     """Return `weight` for each memory that was captured in the period that the query names."""
     if query.period is None or not weight:
         return np.zeros(len(candidates))
-    return np.where(_within(candidates.captured_at, query.period), weight, 0.0)
+    return np.where(query.period.within(candidates.captured_at), weight, 0.0)
 
 
 def _names(query: Query, author: str) -> bool:
     """Whether a word of the author's name, other than a stop word, is a word of the query."""
     return bool((words_of(author) - STOP_WORDS) & query.words)
-
-
-def _within(captured_at: NDArray[np.int64], period: Period) -> NDArray[np.bool_]:
-    if period.start is None or period.end is None:
-        months = captured_at.astype("datetime64[us]").astype("datetime64[M]").astype(np.int64) % 12 + 1
-        return np.asarray(months == period.month, dtype=np.bool_)
-    return (captured_at >= _micros(period.start)) & (captured_at < _micros(period.end))
-
-
-def _micros(moment: datetime) -> int:
-    difference = moment - _EPOCH
-    return (difference.days * 86_400 + difference.seconds) * 1_000_000 + difference.microseconds

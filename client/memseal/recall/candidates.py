@@ -29,6 +29,8 @@ class Candidates:
     author_names: tuple[str, ...]
     # Microseconds since 1970 in UTC.
     captured_at: NDArray[np.int64]
+    # Terms that a large part of all memories has, as bits like those of `matched`.
+    common: int = 0
 
     def __post_init__(self) -> None:
         """Refuse columns of different lengths."""

@@ -1,136 +1,201 @@
-"""Find the time that a query speaks of."""
+"""Find the time that a query speaks of (recall.md §2)."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, tzinfo
+from math import inf
+from typing import Final, NamedTuple
 
-_MONTHS = "january february march april may june july august september october november december".split()
-_MONTH_NUMBERS = {name[:length]: n for n, name in enumerate(_MONTHS, 1) for length in (3, 4, len(name))}
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+from memseal.recall.calendar import Stretch, months
+from memseal.recall.period import Period, Span, joined
+from memseal.recall.phrases import ABSOLUTE, RELATIVE, Point, Present
 
-_MONTH = "(?P<month>" + "|".join(f"{name}|{name[:3]}" for name in _MONTHS) + r"|sept)\b\.?"
-_FULL_MONTH = f"(?P<month>{'|'.join(_MONTHS)})\\b"
-_BEFORE_MONTH = "(?:in|during|since|of|last|this|by|until|before|after)"
-_YEAR = r"(?P<year>(?:19|20)\d\d)\b"
-_DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?\b"
+# A month "of any year" is that of these years: what can be remembered, and what is planned.
+_YEARS: Final = range(1900, 2101)
+_EARLIEST: Final = datetime(1, 1, 2, tzinfo=UTC)
+# Only ASCII letters: the places of the words in the text must stay as they are.
+_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+
+_BETWEEN: Final = re.compile(r"\b(?:between|from) +(?:the +)?$")
+_LEAD: Final = re.compile(r"\b(?:(?P<word>since|after|before|until|till|by|in|on|at|during|from|of|for) +)?(?:the +)?$")
+_LINK: Final = re.compile(r" ?[-–] ?| +(?:and|or|to|until|till|through) +(?:the +)?")
+_ONWARDS: Final = re.compile(r" +(?:on|onwards?|and later)(?!\w)")
+# The longest of a phrase's prefixes; looking at the whole text before each phrase would take time in its square.
+_LEAD_CHARS: Final = 24
 
 
-@dataclass(frozen=True)
-class Period:
-    """A stretch of time in UTC, from `start` up to but not including `end`, and the words that name it.
+class _Named(NamedTuple):
+    """A phrase of a text, from `start` to `stop`, and what it names: spans, or months of any year."""
 
-    "in May", without a year, is the May of any year: it has a `month` (1 to 12) instead of bounds.
+    start: int
+    stop: int
+    spans: tuple[Span, ...]
+    yearly: tuple[int, int] | None = None
+    bare: bool = False
+
+
+def find_period(text: str, now: datetime | None = None, first_weekday: int = 0) -> Period | None:
+    """Return the narrowest time that a text names, the first of equal ones; None where it names none.
+
+    `now` (aware) is when it is asked; its zone is that of every phrase (UTC without it), and relative phrases need it.
+    Weeks begin on `first_weekday`, 0 for Monday to 6 for Sunday.
     """
-
-    phrase: str
-    start: datetime | None = None
-    end: datetime | None = None
-    month: int | None = None
-
-    def contains(self, moment: datetime) -> bool:
-        """Whether an aware moment lies in the period."""
-        if self.start is not None and self.end is not None:
-            return self.start <= moment < self.end
-        return moment.astimezone(UTC).month == self.month
+    return _Reader(text, now, first_weekday).period()
 
 
-def find_period(text: str, now: datetime | None = None) -> Period | None:
-    """Return the first time phrase of the most exact kind, or None; relative phrases need `now` (aware)."""
-    lowered = text.lower()
-    for pattern, read in _ABSOLUTE:
-        for match in pattern.finditer(lowered):
-            if period := _checked(match, read):
-                return period
-    if now is not None:
-        for pattern, resolve in _RELATIVE:
-            if named := pattern.search(lowered):
-                start, end = resolve(named, now.astimezone(UTC))
-                return Period(named.group(), start, end)
-    return None
+class _Reader:
+    """Reads one text at one moment."""
+
+    def __init__(self, text: str, now: datetime | None, first_weekday: int) -> None:
+        self._original = text
+        self._text = text.translate(_LOWER)
+        self._zone: tzinfo = UTC if now is None or now.tzinfo is None else now.tzinfo
+        self._now = None if now is None else now.astimezone(UTC)
+        self._present = None if now is None else Present(now.replace(tzinfo=None), now.astimezone(UTC), first_weekday)
+
+    def period(self) -> Period | None:
+        """Return the narrowest time."""
+        named = [each for each in self._together(list(self._apart())) if each.spans or each.yearly]
+        best = min(named, key=lambda each: (_breadth(each), each.start), default=None)
+        if best is None:
+            return None
+        phrase, yearly = self._original[best.start : best.stop], best.yearly
+        if yearly:
+            return Period(phrase, tuple(self._in_year(yearly, year) for year in _YEARS), yearly=True)
+        return Period(phrase, joined(best.spans))
+
+    # ── phrases ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _apart(self) -> Iterator[_Named]:
+        """Yield the phrases in order; of those that overlap the first, of those that begin together the longest."""
+        stop = 0
+        for each in sorted(self._every(), key=lambda found: (found.start, -found.stop)):
+            if each.start >= stop:
+                yield each
+                stop = each.stop
+
+    def _every(self) -> Iterator[_Named]:
+        for pattern, build in ABSOLUTE:
+            for found in pattern.finditer(self._text):
+                with suppress(ValueError, OverflowError):  # a date that no calendar has: not a time phrase
+                    yield self._placed(found, build(found))
+        if self._present is not None:
+            for pattern, resolve in RELATIVE:
+                for found in pattern.finditer(self._text):
+                    with suppress(ValueError, OverflowError):  # further away than the calendar reaches
+                        yield self._placed(found, resolve(found, self._present))
+
+    def _placed(self, found: re.Match[str], point: Point) -> _Named:
+        return _Named(*found.span(), tuple(map(self._span, point.stretches)), point.yearly, point.bare)
+
+    # ── words between and before them ───────────────────────────────────────────────────────────────
+
+    def _together(self, named: Sequence[_Named]) -> Iterator[_Named]:
+        """Yield ranges of two phrases, phrases with a word such as "since" before them, and the rest."""
+        place = 0
+        while place < len(named):
+            whole = self._range(named[place], named[place + 1]) if place + 1 < len(named) else None
+            if whole is not None:
+                yield whole
+                place += 2
+                continue
+            if one := self._single(named[place]):
+                yield one
+            place += 1
+
+    def _range(self, first: _Named, second: _Named) -> _Named | None:
+        link, before = self._text[first.stop : second.start], self._before(first)
+        between = _BETWEEN.search(before)
+        if not _LINK.fullmatch(link) or (first.bare and second.bare and not between):
+            return None
+        start = first.start - (len(before) - between.start() if between else 0)
+        if first.yearly and second.yearly:
+            return _Named(start, second.stop, (), (first.yearly[0], second.yearly[1]))
+        both = self._from_to(first, second)
+        if both is None:
+            return None
+        apart = not between and link.split()[0] in ("and", "or")
+        return _Named(start, second.stop, both if apart else (Span(both[0].start, both[1].end),))
+
+    def _from_to(self, first: _Named, second: _Named) -> tuple[Span, Span] | None:
+        """Return the two, one after the other; a year that one of them leaves open is the other's."""
+        starts = [first.spans[0]] if first.spans else self._years_around(first, second.spans[0])
+        ends = second.spans or self._years_around(second, starts[0])
+        pairs = [(start, end) for start in reversed(starts) for end in ends if _key(start.start) <= _key(end.start)]
+        return next((pair for pair in pairs if pair[0].end != pair[1].end), None)
+
+    def _years_around(self, named: _Named, span: Span) -> Sequence[Span]:
+        year = (span.start or _EARLIEST).astimezone(self._zone).year
+        return [self._in_year(named.yearly or (1, 12), each) for each in (year - 1, year, year + 1)]
+
+    def _single(self, named: _Named) -> _Named | None:
+        """Return a phrase with the words that belong to it; None for one that is a time only beside others."""
+        before = self._before(named)
+        lead = _LEAD.search(before)
+        word = lead["word"] if lead else None
+        onwards = _ONWARDS.match(self._text, named.stop) if word == "from" else None
+        start = named.start - (len(before) - lead.start() if lead and word else 0)
+        if word in _BOUNDS or onwards:
+            spans = named.spans or self._last_begun(named)
+            if spans:
+                stop = onwards.end() if onwards else named.stop
+                return _Named(start, stop, (_BOUNDS["since" if onwards else str(word)](spans),))
+        return None if named.bare and word not in _BOUNDS else named._replace(start=start, bare=False)
+
+    def _before(self, named: _Named) -> str:
+        return self._text[max(0, named.start - _LEAD_CHARS) : named.start]
+
+    def _last_begun(self, named: _Named) -> tuple[Span, ...]:
+        """Return the newest of these months that has begun, where it is known when that is."""
+        if self._now is None or named.yearly is None:
+            return ()
+        begun = [span for span in self._years_around(named, Span(self._now, None)) if _key(span.start) <= self._now]
+        return tuple(begun[-1:])
+
+    # ── from the zone's clock to UTC ────────────────────────────────────────────────────────────────
+
+    def _span(self, stretch: Stretch) -> Span:
+        return Span(self._instant(stretch.start), self._instant(stretch.end))
+
+    def _instant(self, moment: datetime | None) -> datetime | None:
+        """Return the instant; a time that the clock shows twice is the first, one that it skips is where it jumps."""
+        if moment is None:
+            return None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=self._zone)).astimezone(UTC)
+
+    def _in_year(self, yearly: tuple[int, int], year: int) -> Span:
+        first, last = yearly
+        return self._span(months(year, first, (last - first) % 12 + 1))
 
 
-def _checked(match: re.Match[str], read: Callable[[re.Match[str]], Period]) -> Period | None:
-    try:
-        return read(match)
-    except ValueError:  # a date that no calendar has, such as 30 February: not a time phrase
-        return None
+def _since(spans: Sequence[Span]) -> Span:
+    return Span(min((span.start for span in spans), key=_key), None)
 
 
-def _exact_day(match: re.Match[str]) -> Period:
-    start = datetime(int(match["year"]), _month(match["month"]), int(match["day"]), tzinfo=UTC)
-    return Period(match.group(), start, start + timedelta(days=1))
+def _after(spans: Sequence[Span]) -> Span:
+    return Span(min((span.end for span in spans), key=_key), None)
 
 
-def _month_of_year(match: re.Match[str]) -> Period:
-    start = datetime(int(match["year"]), _month(match["month"]), 1, tzinfo=UTC)
-    return Period(match.group(), start, _months_later(start, 1))
+def _before(spans: Sequence[Span]) -> Span:
+    return Span(None, max((span.start for span in spans), key=_key))
 
 
-def _season(match: re.Match[str]) -> Period:
-    start = datetime(int(match["year"]), _SEASONS[match["season"]], 1, tzinfo=UTC)
-    return Period(match.group(), start, _months_later(start, 3))
+def _until(spans: Sequence[Span]) -> Span:
+    return Span(None, max((span.end for span in spans), key=_key))
 
 
-def _year(match: re.Match[str]) -> Period:
-    start = datetime(int(match["year"]), 1, 1, tzinfo=UTC)
-    return Period(match.group(), start, _months_later(start, 12))
+_BOUNDS: Final = {"since": _since, "after": _after, "before": _before, "until": _until, "till": _until, "by": _until}
 
 
-def _month_of_any_year(match: re.Match[str]) -> Period:
-    return Period(match.group(), month=_month(match["month"]))
+def _key(moment: datetime | None) -> datetime:
+    return _EARLIEST if moment is None else moment
 
 
-def _named_day(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
-    start = _midnight(now) - timedelta(days=1 if match["day"] == "yesterday" else 0)
-    return start, start + timedelta(days=1)
-
-
-def _named_unit(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
-    back = 1 if match["which"] == "last" else 0
-    if match["unit"] == "week":
-        start = _midnight(now) - timedelta(days=now.weekday() + 7 * back)
-        return start, start + timedelta(days=7)
-    months = 12 if match["unit"] == "year" else 1
-    first = _midnight(now).replace(day=1, month=1 if months == 12 else now.month)
-    start = _months_later(first, -months * back)
-    return start, _months_later(start, months)
-
-
-def _last_n(match: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
-    days = {"day": 1, "week": 7, "month": 30, "year": 365}[match["unit"]]
-    return now - timedelta(days=days * int(match["count"])), now + timedelta(microseconds=1)
-
-
-def _month(name: str) -> int:
-    return int(name) if name.isdigit() else _MONTH_NUMBERS[name]
-
-
-def _months_later(first: datetime, months: int) -> datetime:
-    years, month = divmod(first.month - 1 + months, 12)
-    return first.replace(year=first.year + years, month=month + 1)
-
-
-def _midnight(moment: datetime) -> datetime:
-    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-# From the most exact to the least. A month alone needs its full name and a word before it: "may" is also a
-# verb, "march" a walk.
-_ABSOLUTE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Period]], ...] = (
-    (re.compile(rf"\b{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\b"), _exact_day),
-    (re.compile(rf"\b{_DAY}(?: of)? {_MONTH},? {_YEAR}"), _exact_day),
-    (re.compile(rf"\b{_MONTH} {_DAY},? {_YEAR}"), _exact_day),
-    (re.compile(rf"\b{_YEAR}-(?P<month>\d\d)\b"), _month_of_year),
-    (re.compile(rf"\b{_MONTH},?(?: of)? {_YEAR}"), _month_of_year),
-    (re.compile(rf"\b(?P<season>{'|'.join(_SEASONS)})(?: of)? {_YEAR}"), _season),
-    (re.compile(rf"\b{_DAY}(?: of)? {_FULL_MONTH}"), _month_of_any_year),
-    (re.compile(rf"\b{_FULL_MONTH} {_DAY}"), _month_of_any_year),
-    (re.compile(rf"\b{_BEFORE_MONTH} (?:early |late |mid-?)?{_FULL_MONTH}"), _month_of_any_year),
-    (re.compile(rf"\b{_YEAR}"), _year),
-)
-_RELATIVE: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], datetime], tuple[datetime, datetime]]], ...] = (
-    (re.compile(r"\b(?:last|past) (?P<count>\d{1,3}) (?P<unit>day|week|month|year)s?\b"), _last_n),
-    (re.compile(r"\b(?P<day>today|yesterday)\b"), _named_day),
-    (re.compile(r"\b(?P<which>this|last) (?P<unit>week|month|year)\b"), _named_unit),
-)
+def _breadth(named: _Named) -> float:
+    """Return how much time it is, to tell the narrowest; a month of any year counts as one month."""
+    if named.yearly:
+        return ((named.yearly[1] - named.yearly[0]) % 12 + 1) * 30 * 86_400.0
+    if any(span.start is None or span.end is None for span in named.spans):
+        return inf
+    return sum((_key(span.end) - _key(span.start)).total_seconds() for span in named.spans)

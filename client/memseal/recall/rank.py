@@ -51,25 +51,66 @@ class _Scores:
         return self.fused + self.context + self.author + self.date
 
 
+# A cosine that is under the floor by no more than this is a near miss: a floor of 0.5 hides the answer that has 0.46.
+NEAR = 0.1
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many candidates are related, or beside one that is; how many nearly are, and the cosine of their nearest."""
+
+    matched: int
+    near_misses: int
+    nearest: float | None
+
+
+def tally(query: Query, candidates: Candidates, *, floor: float, weights: Weights | None = None) -> Tally:
+    """Return the count of what `rank` would return without a limit, and of what the floor kept out by little."""
+    relevant = _relevant(query, candidates, floor)
+    kept = supported(neighbours(candidates, weights or Weights()), relevant)
+    near = ~kept & (candidates.cosine >= floor - NEAR)
+    nearest = float(candidates.cosine[near].max()) if near.any() else None
+    return Tally(int(kept.sum()), int(near.sum()), nearest)
+
+
 def rank(
     query: Query, candidates: Candidates, *, floor: float, limit: int, weights: Weights | None = None
 ) -> list[Ranked]:
     """Return at most `limit` hits, best first; equal scores keep the order of the candidates' numbers.
 
     A hit has a matching term, or a cosine of at least `floor` (the embedder's), or stands in a thread
-    beside a memory that has: a query that is related to nothing gives no hits.
+    beside a memory that has: a query that is related to nothing gives no hits. For one that asks about nothing but a
+    time, the memories of then are hits.
     """
     weights = weights or Weights()
     pairs = neighbours(candidates, weights)
     scores = _score(query, candidates, pairs, weights)
     total = scores.total
-    relevant = (candidates.lexical > 0) | (candidates.cosine >= floor)
-    kept = supported(pairs, relevant)
+    kept = supported(pairs, _relevant(query, candidates, floor))
     order = np.lexsort((candidates.numbers, -total))
     best = order[kept[order]][:limit]
     return [
         Ranked(int(candidates.numbers[row]), float(total[row]), _why(query, candidates, scores, row)) for row in best
     ]
+
+
+def _relevant(query: Query, candidates: Candidates, floor: float) -> NDArray[np.bool_]:
+    relevant: NDArray[np.bool_] = _by_words(query, candidates) | (candidates.cosine >= floor)
+    if query.about_time and query.period is not None:
+        relevant |= query.period.within(candidates.captured_at)
+    return relevant
+
+
+def _by_words(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
+    """Return which candidates have a word that says something, or all those that name the time.
+
+    What most memories have says nothing, unless the query has nothing else; "last" and "week" say nothing one by one.
+    """
+    topic = ((1 << len(query.terms)) - 1) & ~query.time_terms
+    time_terms, strong = np.uint64(query.time_terms), np.uint64(topic & ~candidates.common or topic)
+    with_time = (candidates.matched & time_terms) == time_terms if query.time_terms else np.False_
+    telling = (candidates.matched & strong) != 0
+    return np.asarray((candidates.lexical > 0) & (telling | with_time | (candidates.matched == 0)), np.bool_)
 
 
 def _score(query: Query, candidates: Candidates, pairs: list[Pairs], weights: Weights) -> _Scores:

@@ -16,3 +16,13 @@ STOP_WORDS = frozenset(
     would wouldn y yet you your yours yourself yourselves
     """.split()
 )
+
+# Words that only ask: beside a time they name no topic ("what happened last week?"). Elsewhere they count as others do.
+ASKING = frozenset(
+    """
+    anything ask asked everything find found get got give happen happened happening happens know list made
+    memories memory mention mentioned new note noted notes people recall remember said saw say saying seen
+    show something talk talked talking tell thing things think thought told wrote written go going went gone
+    been
+    """.split()
+)

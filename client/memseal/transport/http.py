@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import re
 import secrets
 import ssl
 import threading
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 import aiohttp
 from yarl import URL
 
-from memseal.errors import RemoteAnswer, RemoteUnreachable
+from memseal.errors import RemoteAnswer, RemoteRefused, RemoteUnreachable
 from memseal.format.keys import SigningKey
 from memseal.sync.messages import (
     Answer,
@@ -35,7 +36,7 @@ from memseal.sync.relaying import Hear, Say
 from memseal.transport import Heard
 from memseal.transport.answers import PROXY_PASSWORD, clock_of, read_heads, refusal
 from memseal.transport.network import CERTIFICATE, Proxy, proxy_for, trust
-from memseal.transport.signing import RequestSigner, server_identity
+from memseal.transport.signing import RequestSigner, server_identity, server_path
 
 # No answer may be larger: a record of 64 MiB with its overhead, or the heads of very many logs.
 _ANSWER_MOST = 80 << 20
@@ -44,6 +45,7 @@ _OBJECT_PIECE = 8 << 20
 _CONNECT_SECONDS, _READ_SECONDS = 20, 60
 # A server waits a minute for a body; whoever accepts none for so long is not there.
 _UPLOAD_SECONDS = 180
+_INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
 Result = TypeVar("Result")
 Reader = Callable[["_Reply"], Answer]
 
@@ -63,20 +65,22 @@ class HttpTransport:
 
     carries_keys = True
 
-    def __init__(self, url: str, vault_id: bytes, key: SigningKey) -> None:
+    def __init__(self, url: str, vault_id: bytes, key: SigningKey, invitation: str | None = None) -> None:
         """Take the server's address, the vault, and the key to sign with; nothing is sent yet.
 
-        The joiner of a pairing knows no vault yet (an empty id): it can relay, and nothing else.
+        An invitation goes along where a new vault is registered; raises `RemoteRefused` for what is none. The joiner of a pairing knows no vault yet (an empty id): it can relay, and nothing else.
         """
-        self.address = server_identity(url)
+        identity = server_identity(url)
+        self.address = identity + server_path(url)
         self._proxy: Proxy | None = proxy_for(self.address)
         self._trust: ssl.SSLContext | bool = trust() if self.address.startswith("https:") else True
         self._base = f"{self.address}/v1" + (f"/vaults/{vault_id.hex()}" if vault_id else "")
-        self._signer = RequestSigner(key, self.address, time.time, secrets.token_bytes)
+        self._signer = RequestSigner(key, identity, time.time, secrets.token_bytes)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="memseal-http", daemon=True)
         self._thread.start()
         self._session: aiohttp.ClientSession | None = None
+        self._invited = {} if invitation is None else {"Memseal-Invitation": _invitation(invitation)}
         self._broken_off = False
 
     def send(self, request: Request) -> Answer:
@@ -102,12 +106,19 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connection."""
-        self.break_off()
-        if self._session is not None:
-            asyncio.run_coroutine_threadsafe(self._session.close(), self._loop).result()
+        self._broken_off = True
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end(self) -> None:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # one of them may be about to open the session
+        if self._session is not None:
+            await self._session.close()
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
         if self._broken_off:
@@ -123,7 +134,7 @@ class HttpTransport:
                 path = f"/keyring/{'latest' if version is None else version}"
                 return await self._call("GET", path + ("?part=public" if public else ""), None, _content)
             case PutKeyring(version, content, refill):
-                return await self._call("PUT", f"/keyring/{version}{_refill(refill)}", content, _stored)
+                return await self._call("PUT", f"/keyring/{version}{_refill(refill)}", content, _stored, self._invited)
             case GetLog(stream_id, start, limit):
                 return await self._call("GET", f"/logs/{stream_id.hex()}?from={start}&limit={limit}", None, _begun)
             case PutSegment(stream_id, number, content, refill):
@@ -196,6 +207,12 @@ class HttpTransport:
         # Here and not above, where it would keep that error, which holds the proxy's password, as its context.
         what = f"the proxy refused ({refused}): is it the right one?"
         raise RemoteUnreachable(PROXY_PASSWORD if refused == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else what)
+
+
+def _invitation(text: str) -> str:
+    if not _INVITATION.fullmatch(text.strip()):
+        raise RemoteRefused("invitation_refused", 0, "this is no invitation: it has letters, digits, - and _ alone")
+    return text.strip()
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:

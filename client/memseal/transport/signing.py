@@ -19,6 +19,8 @@ IDENTITY_HEADER = "Memseal-Server"
 _COVERED = ("@method", "@path", "@query", "memseal-server")
 # A name as the DNS has it, or an address of IP; what else a URL may hold would fail later, in the midst of a request.
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?|[0-9a-f.]*:[0-9a-f:.]*(%[a-z0-9]+)?")
+# What needs no escape, so that what is signed and what is sent are the same bytes.
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -30,11 +32,19 @@ def server_identity(url: str) -> str:
     except ValueError:
         raise RemoteUnknown("this is not the address of a server") from None
     if parts.scheme not in _PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise RemoteUnknown("a server's address is https://host or https://host:port, without user or query")
+        raise RemoteUnknown("a server's address is https://host, https://host:port or https://host/path, without user or query")
     if not _HOST.fullmatch(parts.hostname):
         raise RemoteUnknown("a server's name has letters of ASCII, digits, points and hyphens: write others as xn--…")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
+
+
+def server_path(url: str) -> str:
+    """Return the path below which a server's address says that it is found, mostly none; `RemoteUnknown` for others."""
+    path = urlsplit(url).path.rstrip("/")
+    if not _PATH.fullmatch(path) or {".", ".."} & set(path.split("/")):
+        raise RemoteUnknown("the path in a server's address has letters, digits and . _ ~ - between single slashes")
+    return path
 
 
 @dataclass

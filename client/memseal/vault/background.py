@@ -45,7 +45,8 @@ _SOON_SECONDS = 10.0
 _END_SECONDS = 10.0
 # What no trying again heals.
 _FATAL = frozenset(
-    """key_unknown key_ended key_forbidden vault_unknown server_identity registration_closed signature_missing
+    """key_unknown key_ended key_forbidden vault_unknown server_identity registration_closed invitation_needed invitation_refused
+    signature_missing
     folder_keys route_unknown method_unknown""".split()
 )
 _ADVICE = {

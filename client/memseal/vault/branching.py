@@ -43,7 +43,12 @@ _CONSENT = "the server's keyring took another way than the one here: sync with -
 
 
 def synchronise(
-    opened: Opened, remote: str | None, *, accept_rollback: bool, passphrase: Stretch | None = None
+    opened: Opened,
+    remote: str | None,
+    *,
+    accept_rollback: bool,
+    passphrase: Stretch | None = None,
+    invitation: str | None = None,
 ) -> SyncReport:
     """Synchronise once; where the server's keyring is on another branch, join both first.
 
@@ -51,7 +56,7 @@ def synchronise(
     a new kit is needed. Raises `KeyringForked` or `PassphraseWrong`; then nothing has changed here.
     """
     try:
-        return syncing.sync(opened, remote, accept_rollback=accept_rollback)
+        return syncing.sync(opened, remote, accept_rollback=accept_rollback, invitation=invitation)
     except KeyringForked:
         transport = syncing.open_transport(
             remote or opened.device.marks.server, opened.device.vault_id, opened.device.keys.sign

@@ -17,8 +17,8 @@ _PASSES = 8
 """Who writes under the ids of these too can go on for ever; what is left then is written the next time."""
 
 
-def keep_doubles(opened: Opened) -> None:
-    """Write under ids of their own what came under known ids with other content, and name those ids."""
+def keep_doubles(opened: Opened) -> list[Finding]:
+    """Write under ids of their own what came under known ids with other content; lists and returns these ids."""
     state, logbook = opened.logbook.view.state, opened.logbook
     for _ in range(_PASSES):
         counter = logbook.next_counter()
@@ -31,7 +31,14 @@ def keep_doubles(opened: Opened) -> None:
             logbook.write(list(_batches(again)), secrets.token_bytes(4))
         state.doubles.settle(due)
     taken, logbook.view.taken_ids = logbook.view.taken_ids, set[bytes]()
-    opened.findings += [Finding("id_taken", f"memories/{each.hex()}", _DETAIL) for each in sorted(taken)]
+    named = taken_ids(taken - state.erasures.ids)
+    opened.findings += named
+    return named
+
+
+def taken_ids(ids: Iterable[bytes]) -> list[Finding]:
+    """Return a finding for each id that came again with other content."""
+    return [Finding("id_taken", f"memories/{each.hex()}", _DETAIL) for each in sorted(ids)]
 
 
 def _batches(doubles: Iterable[Double]) -> Iterator[Batch]:

@@ -32,6 +32,13 @@ class Said(NamedTuple):
     vector: bytes
 
 
+class Changed(NamedTuple):
+    """A memory that a checkpoint has with other content, and as a map."""
+
+    operation: Remember
+    value: Value
+
+
 @dataclass
 class Saved:
     """What is to be written again, and what a checkpoint has left out or changed of logs that it covers, counted."""
@@ -79,7 +86,8 @@ def _save(
 ) -> None:
     """Add what one record says, still counts, and is not held."""
     left_out, changed, bare = held.compare(said_in(view, values, columns, 1 << 53))
-    gleaned = glean(view, [*left_out, *changed], columns, 1 << 53)
+    true = [each.value for each in changed if view.state.doubles.holds(each.operation)]
+    gleaned = glean(view, [*left_out, *true], columns, 1 << 53)
     if named:
         saved.left_out += sum(value["op"] in _MEMORIES for value in gleaned.values)
     # Those that do not count any more under their ids are kept under others (`keep_doubles`).
@@ -120,13 +128,13 @@ class _Held:
             if each.vector:
                 self._vectors.add(each.stamp[:_PLACE_SIZE] + each.vector)
 
-    def compare(self, said: Iterable[Said]) -> tuple[list[Value], list[Value], list[Said]]:
+    def compare(self, said: Iterable[Said]) -> tuple[list[Value], list[Changed], list[Said]]:
         """Return what is left out of a log, the memories that are there with other content, and those without a vector.
 
         A memory that is there with a lower stamp is not left out: of two with one id it counts (§10). Nor is one that
         is there under the id that it has beside another.
         """
-        left_out, changed, bare = list[Value](), list[Value](), list[Said]()
+        left_out, changed, bare = list[Value](), list[Changed](), list[Said]()
         for each in said:
             mark = _mark(each)
             if isinstance(each.operation, Remember):
@@ -135,7 +143,7 @@ class _Held:
                 if held is None or held.get(content, b"") > place:
                     left_out.append(each.value)
                 elif content not in held and double_id(each.operation) not in self._memories:
-                    changed.append(each.value)
+                    changed.append(Changed(each.operation, each.value))
                 elif held.get(content) == place and self._lacks(each):
                     bare.append(each)
             elif mark not in self._others:

@@ -284,4 +284,6 @@ def _error(answer: Answer) -> MemsealError:
                 return PairingExpired("the time of this code is over: show another one")
             case "pairing_taken":
                 return PairingTaken("somebody else answered this code: show another one")
+            case _:
+                pass
     return refusal(answer)

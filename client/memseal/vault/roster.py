@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal, cast
 
 from memseal.errors import FormatError
 from memseal.format.keyring import DeviceEntry
@@ -82,7 +82,8 @@ def _last_written(opened: Opened, log: Log) -> datetime | None:
             operations = decode_meta(record.content.meta, log.stream.epoch).operations
         except FormatError:
             continue  # it was noted when the log was read
-        found = [each.get(name) for each in operations if isinstance(each, dict) for name in ("written_at", "at")]
+        fields = [cast("dict[str, Any]", each) for each in operations if isinstance(each, dict)]
+        found = [each.get(name) for each in fields for name in ("written_at", "at")]
         times += [time for time in found if isinstance(time, int)]
     return from_microseconds(max(times)) if times else None
 

@@ -1,6 +1,6 @@
 """Search what is open in RAM."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -110,13 +110,11 @@ def candidates_of(
         if asked.time == "only":
             wanted = narrowed
     allowed = _allowed(view, wanted)
-    selective = _selective(embedder)
-    reads = None if selective is None else selective.reads
-    return gather(state.connection, view.lexical, view.vectors, query, vector, allowed, pool, then, reads)
+    return gather(state.connection, view.lexical, view.vectors, query, vector, allowed, pool, then, _reads(embedder))
 
 
-def _selective(embedder: Embedder | None) -> Selective | None:
-    return embedder if isinstance(embedder, Selective) else None
+def _reads(embedder: object) -> Callable[[str], bool] | None:
+    return embedder.reads if isinstance(embedder, Selective) else None
 
 
 def _ready(view: View, vector: ArrayLike) -> NDArray[np.float32] | None:
@@ -147,7 +145,8 @@ def _embedded(
         return None, None
     if view.pinned != (embedder.name, embedder.dimension):
         return None, "model_differs"
-    if isinstance(embedder, Selective) and not embedder.reads(query.text):
+    reads = _reads(embedder)
+    if reads is not None and not reads(query.text):
         return None, "model_unread"
     try:
         vector: NDArray[np.float32] = embedder.embed([query.text])[0]

@@ -100,6 +100,9 @@ def settle_floor(opened: Opened) -> None:
         _save_left_out(opened, manifest, floor, due)
     for stream_id in due:
         opened.logbook.cut_at(stream_id, floor.rows[stream_id])
+    if manifest.counter >= opened.logbook.next_counter():
+        # A false row: what is written from now on still has to come after all that the checkpoint says.
+        opened.logbook.least_counter = manifest.counter
     for name in stray:
         opened.folder.remove(name)
     for folder in {name.partition("/")[0] for name in stray}:

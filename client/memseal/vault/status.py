@@ -75,6 +75,7 @@ def all_findings(opened: Opened) -> list[Finding]:
         *opened.logbook.torn,
         *opened.logbook.hidden(),
         *opened.logbook.misnamed(),
+        *taken_ids(opened.logbook.view.taken_ids - opened.logbook.view.state.erasures.ids),
     ]
     return list(dict.fromkeys(found))
 

@@ -34,7 +34,9 @@ class SyncReport:
     """Where two branches of the keyring were joined: what takes the place of secrets that opened one of them."""
 
 
-def open_transport(remote: str, vault_id: bytes, key: SigningKey) -> LiveTransport:
+def open_transport(
+    remote: str, vault_id: bytes, key: SigningKey, invitation: str | None = None
+) -> LiveTransport:
     """Return the way to a remote: a server's address, or a folder's path or `file:` URL; raises `RemoteUnknown`."""
     try:
         scheme, path = urlsplit(remote).scheme, Path(unquote(urlsplit(remote).path))
@@ -45,7 +47,7 @@ def open_transport(remote: str, vault_id: bytes, key: SigningKey) -> LiveTranspo
         # Imported here: aiohttp is an extra, and a vault without a server needs none.
         from memseal.transport.http import HttpTransport
 
-        return HttpTransport(remote, vault_id, key)
+        return HttpTransport(remote, vault_id, key, invitation)
     if scheme == "file":
         if not path.is_absolute():
             raise RemoteUnknown("a folder's address is file:///path")
@@ -55,12 +57,14 @@ def open_transport(remote: str, vault_id: bytes, key: SigningKey) -> LiveTranspo
     return FolderTransport(folder, vault_id, OsDisk())
 
 
-def sync(opened: Opened, remote: str | None, *, accept_rollback: bool) -> SyncReport:
-    """Synchronise once."""
+def sync(
+    opened: Opened, remote: str | None, *, accept_rollback: bool, invitation: str | None = None
+) -> SyncReport:
+    """Synchronise once; an invitation lets a new vault in at a server that asks for one."""
     address = remote or opened.device.marks.server
     if not address:
         raise RemoteUnknown("no remote is known yet: give a server's address or a folder")
-    transport = open_transport(address, opened.device.vault_id, opened.device.keys.sign)
+    transport = open_transport(address, opened.device.vault_id, opened.device.keys.sign, invitation)
     try:
         return _sync(opened, transport, accept_rollback)
     except RemoteRefused as error:

@@ -5,6 +5,7 @@ import platform
 import secrets
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -733,7 +734,12 @@ class Vault:
     # ── remotes ─────────────────────────────────────────────────────────────────────────────────────
 
     def sync(
-        self, remote: str | None = None, *, accept_rollback: bool = False, passphrase: str | None = None
+        self,
+        remote: str | None = None,
+        *,
+        accept_rollback: bool = False,
+        passphrase: str | None = None,
+        invitation: str | None = None,
     ) -> SyncReport:
         """Exchange what is new with a server (`https://…`) or a folder, and say what was done.
 
@@ -741,13 +747,15 @@ class Vault:
         `RolledBack` (the remote shows less than before; `accept_rollback=True` fills it up again), `KeyringForked` (it
         showed less to another device, which then changed keys; `accept_rollback=True` joins what both did, and takes
         the vault's `passphrase` where keys had ended here: then show the new kit of the report's `joined`),
-        `RemoteRefused`, `RemoteUnknown`, …
+        `RemoteRefused` (with `invitation_needed` the server's operator has to give an `invitation` for a new vault), `RemoteUnknown`, …
         """
         with self._writing() as opened:
             known = None if passphrase is None else stretcher(passphrase)
-            report = branching.synchronise(opened, remote, accept_rollback=accept_rollback, passphrase=known)
-            tend(opened, remote, at_server=remote in (None, opened.device.marks.server))
-            return report
+            report = branching.synchronise(
+                opened, remote, accept_rollback=accept_rollback, passphrase=known, invitation=invitation
+            )
+            noticed = tend(opened, remote, at_server=remote in (None, opened.device.marks.server))
+            return replace(report, findings=[*report.findings, *noticed])
 
     def sync_in_background(self, remote: str | None = None, *, on_state: OnState | None = None) -> LiveSync:
         """Follow a server or a folder from now on, until the handle's `stop` or the vault's `close`.

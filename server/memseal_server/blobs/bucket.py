@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?", re.A
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*", re.ASCII)
 _DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
 
-# The pauses between them add up to less than two seconds.
+# The pauses between them add up to a second or two.
 _TRIES = 6
 _FIRST_PAUSE_SECONDS = 0.05
 # Whoever asked has gone by then.

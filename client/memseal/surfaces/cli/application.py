@@ -10,7 +10,20 @@ import typer
 
 import memseal
 from memseal.errors import DiskError, MemsealError
-from memseal.surfaces.cli import exits, export, files, giving_up, keys, memories, mending, recovery, story, upkeep
+from memseal.surfaces.cli import (
+    devices,
+    exits,
+    export,
+    files,
+    giving_up,
+    keys,
+    memories,
+    mending,
+    pairing,
+    recovery,
+    story,
+    upkeep,
+)
 from memseal.surfaces.cli.output import use_utf8, write_error
 from memseal.transport.network import CA_FILE, use_ca_file
 
@@ -20,6 +33,7 @@ _ABOUT = """Memories for AI apps, sealed on this device and synchronised through
 The passphrase comes from --passphrase-fd, from MEMSEAL_PASSPHRASE, or from a hidden prompt; never from an argument.
 MEMSEAL_VAULT names the vault, MEMSEAL_MODEL=none switches the embedding model off, NO_COLOR the colours."""
 _EXITS = "\n".join(("Exit codes:", *(f"{code:>4}  {meaning}" for code, meaning in exits.EXPLAINED)))
+_OF_DEVICES = "The vault and its devices"
 _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
     "Memories": (
         ("remember", memories.remember),
@@ -34,9 +48,10 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("import", files.import_file),
         ("export", export.export_file),
     ),
-    "The vault and its devices": (
+    _OF_DEVICES: (
         ("init", keys.init),
         ("join", keys.join),
+        ("pair", pairing.pair),
         ("sync", upkeep.sync),
         ("kit", keys.kit),
         ("passwd", keys.passwd),
@@ -68,6 +83,15 @@ def _application() -> typer.Typer:
     for panel, commands in _COMMANDS.items():
         for name, command in commands:
             made.command(name, help=_flowing(command.__doc__ or ""), rich_help_panel=panel)(command)
+    made.add_typer(_of_devices(), name="devices", rich_help_panel=_OF_DEVICES)
+    return made
+
+
+def _of_devices() -> typer.Typer:
+    made = typer.Typer(help=_flowing(devices.list_devices.__doc__ or ""))
+    made.callback(invoke_without_command=True)(devices.list_devices)
+    for name, command in (("rename", devices.rename), ("revoke", devices.revoke)):
+        made.command(name, help=_flowing(command.__doc__ or ""))(command)
     return made
 
 

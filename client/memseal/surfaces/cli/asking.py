@@ -14,6 +14,8 @@ NEW_PASSPHRASE = "MEMSEAL_NEW_PASSPHRASE"  # noqa: S105
 FILE_PASSPHRASE = "MEMSEAL_FILE_PASSPHRASE"  # noqa: S105
 KIT = "MEMSEAL_KIT"
 RECOVERY_CODE = "MEMSEAL_RECOVERY_CODE"
+PAIRING_CODE = "MEMSEAL_PAIRING_CODE"
+INVITATION = "MEMSEAL_INVITATION"
 
 _MOST_BYTES = 64 << 10  # what reads an endless device by mistake should say so
 _TRIES = 3
@@ -63,6 +65,20 @@ def recovery_code(descriptor: int | None) -> str:
     """Return the recovery code as it was typed or pasted."""
     given = _given(descriptor, RECOVERY_CODE)
     return given if given is not None else _ask("Recovery code: ", "the recovery code", RECOVERY_CODE, "--code-fd")
+
+
+def pairing_code(descriptor: int | None) -> str:
+    """Return the pairing code as it was typed or scanned."""
+    given = _given(descriptor, PAIRING_CODE)
+    return given if given is not None else _ask("Code: ", "the code", PAIRING_CODE, "--code-fd")
+
+
+def invitation(descriptor: int | None, *, wanted: bool) -> str | None:
+    """Return the invitation of a server's operator, if one is given, or wanted and typed."""
+    given = _given(descriptor, INVITATION)
+    if given is not None or not wanted:
+        return given
+    return _ask("Invitation: ", "the invitation", INVITATION, "--invitation-fd")
 
 
 def may_go_on(question: str, *, yes: bool) -> bool:

@@ -10,6 +10,11 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | recovery-code new | recovery_code (a secret, shown this once), files |
 | rekey | epoch, keyring_version |
 | recover | vault (path, id), server, memories, emergency_kit (a secret), devices_with_old_passphrase |
+| devices, devices rename | devices (id, name, status: this, active, waiting or ended, this_device, since, … |
+| | … ended or null, records, last_written_at or null) |
+| devices revoke | removed (id, name, cut_offs: stream, records, length_bytes; emergency_kit, … |
+| | … recovery_code or null: secrets) |
+| pair | device (as of devices); before it, on standard error, one line with pairing_code (a secret) |
 | passwd | emergency_kit (a secret), devices_with_old_passphrase |
 | remember | memory, new |
 | show, supersede, retract, restore | memory |

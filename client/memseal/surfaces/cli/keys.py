@@ -77,19 +77,29 @@ def join(
         int | None,
         typer.Option(metavar="N", min=0, help="Read the emergency kit as one line from this file descriptor."),
     ] = None,
+    by_code: Annotated[
+        bool, typer.Option("--code", help="Join by the code that `memseal pair` shows on another device.")
+    ] = False,
+    code_fd: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Read that code as one line from this file descriptor."),
+    ] = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
 ) -> int:
     """Make this device one of a vault's devices, and fetch the memories.
 
-    It asks for the emergency kit (or takes MEMSEAL_KIT) and the passphrase; the kit may name the server.
+    It asks for the emergency kit (or takes MEMSEAL_KIT), or with --code for the code that another device shows (or
+    takes MEMSEAL_PAIRING_CODE), and for the vault's passphrase. The kit, or the code of a QR code, may name the server.
     """
     path = place_for(vault)
-    kit, passphrase = asking.emergency_kit(kit_fd), asking.passphrase(passphrase_fd)
-    embedder = embedder_choice()
+    paired = by_code or code_fd is not None
+    opener = asking.pairing_code(code_fd) if paired else asking.emergency_kit(kit_fd)
+    passphrase, embedder = asking.passphrase(passphrase_fd), embedder_choice()
+    join_by = Vault.join_with_code if paired else Vault.join
     with (
         notes().status("joining, and fetching the memories"),
-        Vault.join(path, kit, passphrase, remote, device_name=device_name, embedder=embedder) as joined,
+        join_by(path, opener, passphrase, remote, device_name=device_name, embedder=embedder) as joined,
     ):
         status = joined.status()
     if as_json:

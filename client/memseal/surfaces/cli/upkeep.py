@@ -36,6 +36,17 @@ def sync(
     watching: Annotated[
         bool, typer.Option("--watch", help="Go on until Ctrl-C; with --json one line for each change of state.")
     ] = False,
+    invited: Annotated[
+        bool,
+        typer.Option(
+            "--invitation",
+            help="Ask for the invitation that a server wants for a new vault (or set MEMSEAL_INVITATION).",
+        ),
+    ] = False,
+    invitation_fd: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Read that invitation as one line from this file descriptor."),
+    ] = None,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
@@ -51,12 +62,13 @@ def sync(
         with open_vault(vault, passphrase_fd, warn=False) as opened:
             return watch(opened, remote, as_json=as_json)
     passphrase = asking.passphrase(passphrase_fd)
+    invitation = asking.invitation(invitation_fd, wanted=invited)
     newest = (asking.newer_passphrase() or passphrase) if accept_rollback else None
     with (
         open_vault(vault, passphrase_fd, warn=False, passphrase=passphrase) as opened,
         notes().status("synchronising"),
     ):
-        report = opened.sync(remote, accept_rollback=accept_rollback, passphrase=newest)
+        report = opened.sync(remote, accept_rollback=accept_rollback, passphrase=newest, invitation=invitation)
     if as_json:
         write_json(documents.of_sync(report))
     else:

@@ -1,9 +1,10 @@
 /** Operations and their stamps (vault-format, section 9). */
 
-import { type Bytes, compareBytes, toHex } from "./bytes.js";
+import { type Bytes, compareBytes, toHex, utf8 } from "./bytes.js";
 import { type Code, FormatError } from "./errors.js";
 import { asBytes, asInteger, asRow, BELOW_2_32, BELOW_2_53, Fields } from "./fields.js";
-import type { Value, ValueMap } from "./msgpack.js";
+import { encode, type Value, type ValueMap } from "./msgpack.js";
+import { sha256 } from "./primitives.js";
 
 /** Counter, position and id: the order of operations. */
 export interface Stamp {
@@ -69,6 +70,8 @@ export interface Operation {
   readonly id: string;
   readonly stamp: Stamp;
   readonly change: Change;
+  /** All of its fields, as they were decoded. */
+  readonly map: ValueMap;
 }
 
 /** Where an operation stands: its stamp if it has none of its own, and the bound of one that it has. */
@@ -88,7 +91,7 @@ export function decodeOperation(value: Value, place: Place, withoutStamp: Code =
   const decoder = DECODERS.get(fields.text("op")) ?? (() => ({ op: null }));
   const id = fields.bytes("id", 16);
   const stamp = decodeStamp(fields, id, place, withoutStamp);
-  return { id: toHex(id), stamp, change: decoder(fields) };
+  return { id: toHex(id), stamp, change: decoder(fields), map: fields.map };
 }
 
 function decodeStamp(fields: Fields, id: Bytes, place: Place, withoutStamp: Code): Stamp {
@@ -103,6 +106,48 @@ function decodeStamp(fields: Fields, id: Bytes, place: Place, withoutStamp: Code
     position: asInteger(position, 0, BELOW_2_32, "stamp_invalid"),
     id,
   };
+}
+
+const NOT_PRINTED = new Set(["id", "stamp", "written_at", "tags", "embedding"]);
+const PRINTED = new Map([
+  ["retract", ["op", "target", "at", "reason"]],
+  ["restore", ["op", "target", "at", "reason"]],
+  ["erase", ["op", "targets", "at", "reason"]],
+  ["setting", ["op", "name", "value", "at"]],
+]);
+
+/** What tells an operation from another with its id (section 10). */
+export function printOf({ change, map }: Operation): Bytes {
+  const named = PRINTED.get(change.op ?? "");
+  const hasMore = change.op === "supersede";
+  const isPrinted = (name: string): boolean =>
+    named ? named.includes(name) : !NOT_PRINTED.has(name) && (hasMore || (name !== "of" && name !== "reason"));
+  return sha256(encode(ordered(new Map([...map].filter(([name, value]) => isPrinted(name) && value !== null)))));
+}
+
+/** A value with the keys of its maps in the order of their UTF-8. */
+function ordered(value: Value): Value {
+  if (Array.isArray(value)) return value.map(ordered);
+  if (!(value instanceof Map)) return value;
+  const sorted = [...value].sort(([a], [b]) => compareBytes(utf8(a), utf8(b)));
+  return new Map(sorted.map(([name, item]) => [name, ordered(item)]));
+}
+
+/** Which of two operations with one id counts: the one that comes first. */
+export function compareClaims(a: Operation, b: Operation): number {
+  return compareStamps(a.stamp, b.stamp) || compareBytes(printOf(a), printOf(b)) || compareMemories(a, b);
+}
+
+function compareMemories(a: Operation, b: Operation): number {
+  if (!("memory" in a.change) || !("memory" in b.change)) return 0;
+  const tagsOf = ({ tags }: MemoryFields): Bytes => encode([...new Set(tags)].sort(compareTexts));
+  const [one, other] = [a.change.memory, b.change.memory];
+  const byTags = compareBytes(tagsOf(one), tagsOf(other));
+  return byTags || (one.writtenAt < other.writtenAt ? -1 : one.writtenAt > other.writtenAt ? 1 : 0);
+}
+
+function compareTexts(a: string, b: string): number {
+  return compareBytes(utf8(a), utf8(b));
 }
 
 const DECODERS = new Map<string, (fields: Fields) => Change>([

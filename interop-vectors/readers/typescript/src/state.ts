@@ -1,6 +1,15 @@
 /** The state: what all operations say together, in whatever order they came (vault-format, section 10). */
 
-import { compareStamps, type MemoryFields, type Operation, type Stamp, type Time } from "./operations.js";
+import { equal } from "./bytes.js";
+import {
+  compareClaims,
+  compareStamps,
+  type MemoryFields,
+  type Operation,
+  printOf,
+  type Stamp,
+  type Time,
+} from "./operations.js";
 import type { Value } from "./msgpack.js";
 
 /** An operation with the vector of its row, where it has one that is sound. */
@@ -39,6 +48,8 @@ export interface State {
   /** Memories that supersede an erased one without being named by its erase. */
   readonly afterErased: readonly string[];
   readonly settings: ReadonlyMap<string, Value>;
+  /** Ids that came again with other content. */
+  readonly taken: readonly string[];
   /** Stream and record indexes that were given up. */
   readonly dismissed: ReadonlyMap<string, ReadonlySet<number>>;
   /** The id that counts for an id that was ever given. */
@@ -63,18 +74,19 @@ export function buildState(applied: readonly Applied[]): State {
       .filter((one) => one.supersedes && erased.has(one.supersedes))
       .map((one) => one.id),
     settings,
+    taken: takenIds(applied, births),
     dismissed: dismissals(applied),
     canonical,
   };
 }
 
-/** By id, the remember or supersede with the lowest stamp. */
+/** By id, the remember or supersede that counts. */
 function bornMemories(applied: readonly Applied[], erased: ReadonlySet<string>): Map<string, Born> {
   const births = new Map<string, Born>();
   for (const one of applied) {
     if (!isBorn(one) || erased.has(one.operation.id)) continue;
     const known = births.get(one.operation.id);
-    if (!known || isBefore(one, known)) births.set(one.operation.id, one);
+    if (!known || compareClaims(one.operation, known.operation) < 0) births.set(one.operation.id, one);
   }
   return births;
 }
@@ -85,6 +97,19 @@ function isBorn(one: Applied): one is Born {
 
 function isBefore(a: Applied, b: Applied): boolean {
   return compareStamps(a.operation.stamp, b.operation.stamp) < 0;
+}
+
+/** The ids that came with memories which differ in more than what makes them the same. */
+function takenIds(applied: readonly Applied[], births: ReadonlyMap<string, Born>): string[] {
+  const taken = new Set<string>();
+  for (const one of applied) {
+    const counts = births.get(one.operation.id);
+    if (!isBorn(one) || !counts || one === counts) continue;
+    const areBorn = one.operation.change.op === "remember" && counts.operation.change.op === "remember";
+    const isSame = areBorn && identityOf(fieldsOf(one)) === identityOf(fieldsOf(counts));
+    if (!isSame && !equal(printOf(one.operation), printOf(counts.operation))) taken.add(one.operation.id);
+  }
+  return [...taken].sort();
 }
 
 interface Groups {
@@ -181,7 +206,7 @@ function counted(applied: readonly Applied[], erased: ReadonlySet<string>): Appl
     const target = "target" in change ? change.target : isBorn(one) ? id : null;
     if (target === null || erased.has(target)) continue;
     const known = byId.get(id);
-    if (!known || isBefore(one, known)) byId.set(id, one);
+    if (!known || compareClaims(one.operation, known.operation) < 0) byId.set(id, one);
   }
   return [...byId.values()];
 }
@@ -241,9 +266,14 @@ function newestSettings(applied: readonly Applied[]): Map<string, Value> {
   for (const { operation } of applied) {
     if (operation.change.op !== "setting") continue;
     const known = newest.get(operation.change.name);
-    if (!known || compareStamps(known.stamp, operation.stamp) < 0) newest.set(operation.change.name, operation);
+    if (!known || isNewer(operation, known)) newest.set(operation.change.name, operation);
   }
   return new Map([...newest].map(([name, { change }]) => [name, (change as { value: Value }).value]));
+}
+
+function isNewer(a: Operation, b: Operation): boolean {
+  const order = compareStamps(b.stamp, a.stamp);
+  return order < 0 || (order === 0 && compareClaims(a, b) < 0);
 }
 
 const MAX_DIMENSION = 65_536;

@@ -75,6 +75,7 @@ class VaultReader {
     const logs = await this.logs(keyring, vaultKeys, device);
     checkHeads(logs, newest(keyring), (finding) => this.findings.push(finding));
     const state = buildState(this.applied);
+    for (const id of state.taken) this.note("id_taken", `memories/${id}`);
     return {
       device,
       keyring,

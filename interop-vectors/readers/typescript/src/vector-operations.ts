@@ -35,7 +35,7 @@ export interface VectorOperation {
 }
 
 /** Those of a syncing client, which this is not. */
-export const LEFT_OUT = ["decode_segment", "sync"];
+export const LEFT_OUT = ["compare_branches", "decode_segment", "sync"];
 
 export const OPERATIONS = new Map<string, VectorOperation>([
   ["derive", { input: ["ikm", "salt", "label", "parts"], run: deriveKey }],
@@ -358,6 +358,7 @@ async function merge(input: Input): Promise<Outcome> {
   const [forwards, backwards] = [merged(buildState(applied)), merged(buildState([...applied].reverse()))];
   if (JSON.stringify(forwards) !== JSON.stringify(backwards))
     throw new Error("the order of operations changed the state");
+  if (buildState(applied).taken.length > 0) findings.push("id_taken");
   return { ok: forwards, findings };
 }
 

@@ -1,0 +1,234 @@
+"""One session's pairs of real values and stand-ins: one real value, one stand-in, both ways."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from memseal.privacy import tokens
+from memseal.privacy.folding import key_of
+from memseal.privacy.lexicon import Lexicon
+from memseal.privacy.pools import Draw, Pools, draw_name, invent
+
+_VERSION: Final = 1
+# Of last names, where women's differ from men's.
+_FEMALE_ENDINGS: Final = ("а", "я", "ova", "ová", "ská", "cká", "ska", "cka", "eva", "ina", "dóttir")
+_DEFAULT_LOCALE: Final = "en"
+_INITIALS: Final = "BCDEFGHJKLMNPRSTVW"
+_WORDS: Final = re.compile(r"[^\W_]+")
+TITLE, UPPER, LOWER = "title", "upper", "lower"
+
+
+@dataclass
+class Entry:
+    """One real value in the letter cases it was written in, and its stand-in."""
+
+    standin: str
+    type: str
+    surfaces: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    wordlike: bool = False  # a common word as well: "Will", "Rose"
+
+    def real(self, case: str) -> str:
+        """Return the real value in a letter case."""
+        if case in self.surfaces:
+            return self.surfaces[case]
+        shown = next(iter(self.surfaces.values()))
+        return shown.upper() if case == UPPER else shown.lower() if case == LOWER else _capitalised(shown)
+
+
+class Pairs:
+    """The pairs of a session. It is as secret as what it hides: it has no telling repr, and is saved only sealed."""
+
+    def __init__(self, seed: bytes, lexicon: Lexicon, pools: Pools) -> None:
+        """Take the session's random seed, which makes its stand-ins other than those of any other session."""
+        self._draw = Draw(seed)
+        self._seed = seed
+        self._lexicon = lexicon
+        self._pools = pools
+        self._names: dict[str, Entry] = {}  # by key of the real value
+        self._odd: dict[str, Entry] = {}  # by a real value whose spelling has a stand-in of its own
+        self._data: dict[str, Entry] = {}  # by real value
+        self._by_standin: dict[str, Entry] = {}
+        self._numbers: dict[str, int] = {}
+        self._seen: set[str] = set()  # every word that any text or value had
+        self.version = 0  # rises with every new pair
+
+    def __repr__(self) -> str:
+        return f"<pairs of {len(self._by_standin)} values>"
+
+    def __len__(self) -> int:
+        return len(self._by_standin)
+
+    def entries(self) -> list[Entry]:
+        """Return all pairs, in the order they were made."""
+        return list(self._by_standin.values())
+
+    def see(self, text: str) -> None:
+        """Remember the words of a text: no stand-in will be one of them."""
+        self._seen.update(word.casefold() for word in _WORDS.findall(text))
+
+    def name(self, value: str, kind: str, place: str = "") -> str:
+        """Return the natural stand-in of a name, in its letter case; `place` is first, last or nothing."""
+        case = case_of(value)
+        entry = self._odd.get(value) or self._names.get(key_of(value))
+        if entry is not None and entry.surfaces.setdefault(case, value) == value and entry.real(case) == value:
+            return in_case(entry.standin, case)
+        made = self._new_name(value, kind, place)
+        if entry is None:
+            self._names[key_of(value)] = made
+        else:  # another spelling of the same value: it must come back as it was written
+            self._odd[value] = made
+        return in_case(made.standin, case)
+
+    def phrase(self, value: str, anchor: str) -> str:
+        """Return the stand-in of a name with initials: other letters around the stand-in of the name itself."""
+        known = self._odd.get(value)
+        if known is None:
+            name = self._names[key_of(anchor)].standin if key_of(anchor) in self._names else anchor
+            before, _, after = value.partition(anchor)
+            while True:
+                standin = self._letters(before) + in_case(name, case_of(anchor)) + self._letters(after)
+                if standin.casefold() not in self._by_standin:
+                    break
+            known = Entry(standin, "PERSON", {TITLE: value}, wordlike=True)
+            self._odd[value] = known
+            self._add(known, value)
+        return known.standin
+
+    def _letters(self, initials: str) -> str:
+        return "".join(self._draw.one_of(_INITIALS) if letter.isalpha() else letter for letter in initials)
+
+    def token(self, value: str, kind: str) -> str:
+        """Return the typed stand-in of a value."""
+        entry = self._data.get(value)
+        if entry is None:
+            label = tokens.label_of(kind)
+            self._numbers[label] = number = self._numbers.get(label, 0) + 1
+            entry = Entry(tokens.token(label, number), kind, {TITLE: value})
+            self._data[value] = entry
+            self._add(entry, value)
+        return entry.standin
+
+    def known(self, value: str) -> bool:
+        """Whether a name has a natural stand-in already."""
+        return value in self._odd or key_of(value) in self._names
+
+    def find(self, standin: str) -> Entry | None:
+        """Return the pair of a stand-in that was issued."""
+        return self._by_standin.get(standin if standin.startswith("[") else standin.casefold())
+
+    def save(self) -> dict[str, Any]:
+        """Return everything as plain values, to be sealed."""
+        return {
+            "version": _VERSION,
+            "seed": self._seed,
+            "drawn": self._draw.drawn,
+            "seen": sorted(self._seen),
+            "numbers": dict(self._numbers),
+            "entries": [[entry.standin, entry.type, dict(entry.surfaces), entry.wordlike] for entry in self.entries()],
+            "names": {key: entry.standin for key, entry in self._names.items()},
+            "odd": {value: entry.standin for value, entry in self._odd.items()},
+            "data": {value: entry.standin for value, entry in self._data.items()},
+        }
+
+    @classmethod
+    def load(cls, saved: Mapping[str, Any], lexicon: Lexicon, pools: Pools) -> "Pairs":
+        """Return the mapping that was saved; raises `ValueError` where it was saved by newer software."""
+        if saved.get("version") != _VERSION:
+            raise ValueError("the mapping was saved by a newer version: update memseal")
+        made = cls(bytes(saved["seed"]), lexicon, pools)
+        made._draw = Draw(made._seed, int(saved["drawn"]))
+        made._seen = set(saved["seen"])
+        made._numbers = dict(saved["numbers"])
+        for standin, kind, surfaces, wordlike in saved["entries"]:
+            made._by_standin[_place_of(standin)] = Entry(standin, kind, dict(surfaces), wordlike)
+        for name, target in (("names", made._names), ("odd", made._odd), ("data", made._data)):
+            target.update({value: made._by_standin[_place_of(standin)] for value, standin in saved[name].items()})
+        made.version = len(made._by_standin)
+        return made
+
+    def _new_name(self, value: str, kind: str, place: str) -> Entry:
+        self.see(value)
+        entry = Entry(self._fresh(value, kind, place), kind, {case_of(value): value}, self._is_wordlike(value))
+        self._add(entry, value)
+        return entry
+
+    def _is_wordlike(self, value: str) -> bool:
+        words = _WORDS.findall(key_of(value))
+        return len(words) == 1 and (self._lexicon.is_word(words[0]) or len(words[0]) < 3)
+
+    def _add(self, entry: Entry, value: str) -> None:
+        self.see(value)
+        self._by_standin[_place_of(entry.standin)] = entry
+        self.version += 1
+
+    def _fresh(self, value: str, kind: str, place: str) -> str:
+        if kind != "PERSON":
+            return invent(self._draw, kind, self._is_free)
+        return draw_name(self._draw, self._pool(value, place), self._is_free)
+
+    def _pool(self, value: str, place: str) -> Sequence[str]:
+        low = value.casefold()
+        gender = self._lexicon.first.get(low, "") if place != "last" else ""
+        locale = self._pools.home.get(low) or self._pools.home.get(low[:1], "") or _script(value) or _DEFAULT_LOCALE
+        if place != "last" and (place == "first" or low in self._lexicon.first):
+            return self._pools.first.get((locale, gender)) or self._pools.first.get((_DEFAULT_LOCALE, gender), ())
+        ending = "f" if low.endswith(_FEMALE_ENDINGS) else "m"
+        return (
+            self._pools.last.get((locale, ending))
+            or self._pools.last.get((locale, ""))
+            or self._pools.last.get((_DEFAULT_LOCALE, ""), ())
+        )
+
+    def _is_free(self, name: str) -> bool:
+        low = name.casefold()
+        return (
+            low not in self._seen
+            and low not in self._by_standin
+            and not any(low + ending in self._seen for ending in ("s", "es", "n"))
+            and low not in self._lexicon.words
+            and not self._lexicon.is_word(low)
+        )
+
+
+def case_of(value: str) -> str:
+    """Return which letter case a value is written in."""
+    if value.isupper() and sum(character.isalpha() for character in value) > 1:
+        return UPPER
+    return LOWER if value.islower() else TITLE
+
+
+def in_case(name: str, case: str) -> str:
+    """Return a name in a letter case."""
+    return name.upper() if case == UPPER else name.lower() if case == LOWER else name
+
+
+def words_of(values: Iterable[str]) -> Iterator[str]:
+    """Return all words of some values."""
+    for value in values:
+        yield from _WORDS.findall(value)
+
+
+def _capitalised(value: str) -> str:
+    return _WORDS.sub(lambda word: word[0][:1].upper() + word[0][1:].lower(), value)
+
+
+def _place_of(standin: str) -> str:
+    return standin if standin.startswith("[") else standin.casefold()
+
+
+def _script(value: str) -> str:
+    for character in value:
+        if "\u0400" <= character <= "\u04ff":
+            return "ru"
+        if "\u4e00" <= character <= "\u9fff":
+            return "zh"
+        if "\uac00" <= character <= "\ud7a3":
+            return "ko"
+        if "\u3040" <= character <= "\u30ff":
+            return "ja"
+        if "\u0600" <= character <= "\u06ff":
+            return "ar"
+        if "\u0370" <= character <= "\u03ff":
+            return "el"
+    return ""

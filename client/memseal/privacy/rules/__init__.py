@@ -1,0 +1,1 @@
+"""Rules that find personal data by its shape, its checksum and the words around it."""

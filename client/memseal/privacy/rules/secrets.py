@@ -1,0 +1,219 @@
+"""Secrets: keys of providers, tokens, private keys, passwords in settings and in prose."""
+
+import math
+import re
+from collections import Counter
+from typing import Final
+
+from memseal.privacy.rules.rule import Rule, compiled
+
+_NO_SECRET: Final = frozenset(
+    """
+    true false none null yes no the a an and or not is are was reset required wrong incorrect invalid expired changed
+    unknown hidden redacted secret password token string str int bool value example your my his her their our this that
+    protected manager policy field length strength stored safe encrypted hashed
+    """.split()
+)
+# Bits a character that random letters and digits have; words have less.
+_RANDOM_BITS: Final = 3.0
+
+
+def _is_password(text: str) -> bool:
+    plain = text.strip("\"'`.,;:!?()[]{}<>*_")
+    return len(plain) >= 3 and plain.casefold() not in _NO_SECRET
+
+
+def _is_strange(text: str) -> bool:
+    """Whether a word in prose is no word: digits or signs among its letters."""
+    return _is_password(text) and (any(character.isdigit() for character in text) or not text.strip(".,;:!?").isalpha())
+
+
+def _is_random(text: str) -> bool:
+    counts = Counter(text)
+    bits = -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values())
+    return bits >= _RANDOM_BITS and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+
+
+RULES: Final = (
+    Rule(
+        "provider key",
+        "SECRET",
+        compiled(
+            r"""(?<![A-Za-z0-9])(?:
+            (?:sk|pk|rk)[-_](?:live|test|proj|ant|or|svcacct|admin)?[-_]?[A-Za-z0-9_-]{14,200}
+            | gh[pousr]_[A-Za-z0-9]{20,255} | github_pat_[A-Za-z0-9_]{20,255} | gl(?:pat|ptt|dt|rt
+            |cbt|soat|ft|agent)-[A-Za-z0-9_=-]{16,}
+            | (?:AKIA|ASIA|AROA|AIDA|ABIA|ACCA|AGPA|ANPA|ANVA)[A-Z0-9]{12,20}
+            | xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,} | xapp-[A-Za-z0-9-]{10,}
+            | hooks\.slack\.com/services/[A-Za-z0-9/]{20,}
+            | hf_[A-Za-z0-9]{16,} | npm_[A-Za-z0-9]{20,} | pypi-[A-Za-z0-9_-]{16,}
+            | AIza[A-Za-z0-9_-]{30,} | ya29\.[A-Za-z0-9_-]{20,}
+            | SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,} | (?:AC|SK)[0-9a-f]{32}
+            | dop_v1_[0-9a-f]{32,} | shp(?:at|ca|pa|ss)_[0-9a-fA-F]{20,}
+            | whsec_[A-Za-z0-9]{16,} | lin_api_[A-Za-z0-9]{20,} | secret_[A-Za-z0-9]{20,}
+            | ntn_[A-Za-z0-9]{20,} | gsk_[A-Za-z0-9]{20,}
+            | r8_[A-Za-z0-9]{20,} | xai-[A-Za-z0-9]{20,} | pplx-[A-Za-z0-9]{20,}
+            | dckr_pat_[A-Za-z0-9_-]{16,} | tskey-[A-Za-z0-9-]{16,}
+            | hv[sb]\.[A-Za-z0-9_-]{20,} | nfp_[A-Za-z0-9]{20,} | vercel_[A-Za-z0-9]{16,}
+            | sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{16,}
+            | EAAC[A-Za-z0-9]{20,} | \d{8,10}:AA[A-Za-z0-9_-]{30,} | AGE-SECRET-KEY-1[A-Z0-9]{20,} | key-[0-9a-f]{32}
+            )(?![A-Za-z0-9])""",
+        ),
+        0.99,
+    ),
+    Rule("jwt", "SECRET", compiled(r"\bey[JKI][A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*){1,3}"), 0.99),
+    Rule(
+        "private key",
+        "SECRET",
+        compiled(
+            (
+                r"-----BEGIN\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----"
+                r"(?:.*?-----END\ [A-Z0-9 ]*PRIVATE\ KEY(?:\ BLOCK)?-----"
+                r"|.*\Z)"
+            ),
+            re.DOTALL,
+        ),
+        1.0,
+    ),
+    Rule(
+        "bearer",
+        "SECRET",
+        compiled(r"\b(?:Bearer|Basic|Token)\s+(?P<value>[A-Za-z0-9._~+/=-]{16,})", re.IGNORECASE),
+        0.97,
+        accept=_is_random,
+    ),
+    Rule(
+        "password in a URL",
+        "SECRET",
+        compiled(r"\b[a-z][a-z0-9+.-]{1,30}://(?P<value>[^\s/@:]{1,80}:[^\s/]{1,120})@(?=[\w.\[-])", re.IGNORECASE),
+        1.0,
+    ),
+    Rule("curl -u", "SECRET", compiled(r"\s(?:-u|--user)[\s=]+[\"']?(?P<value>[^\s:\"']{1,64}:[^\s\"']{3,120})"), 0.97),
+    Rule(
+        "password in SQL",
+        "SECRET",
+        compiled(
+            (
+                r"\b(?:identified\s+(?:by|with\s+\w+\s+by)"
+                r"|(?:with\s+)?(?:encrypted\s+)?password)\s+['\"](?P<value>[^'\"\n]{3,200})['\"]"
+            ),
+            re.IGNORECASE,
+        ),
+        0.97,
+    ),
+    Rule(
+        "password of a command",
+        "SECRET",
+        compiled(
+            (
+                r"\s(?:--(?:password|pass|token|secret|api-key|auth)[=\s]+|sshpass\s+-p\s*"
+                r"|mysql\b[^\n]{0,80}\s-p)[\"']?(?P<value>[^\s\"']{3,200})"
+            ),
+            re.IGNORECASE,
+        ),
+        0.96,
+    ),
+    Rule(
+        "setting",
+        "SECRET",
+        compiled(
+            r"""(?<![A-Za-z])(?:[\w.-]{0,40}(?:api[_-]?key|apikey|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?key|auth[_-]?token|private[_-]?key|client[_-]?secret
+            |access[_-]?token|refresh[_-]?token|session[_-]?token|password|passwort|passwd
+            |passphrase|pwd|token|credential|(?:(?<=[\W_])|(?<=db))pass)|pass)
+            ["']?\s*(?::=|=>|[:=])\s*(?:["'](?P<quoted>[^"'\n]{3,200})["']|(?P<bare>[^\s"',;&|]{3,200}))""".replace(
+                "(?P<quoted>", "(?P<value>"
+            ).replace("|(?P<bare>[^\\s\"',;&|]{3,200})", ""),
+            re.IGNORECASE,
+        ),
+        0.96,
+        accept=_is_password,
+    ),
+    Rule(
+        "setting without quotes",
+        "SECRET",
+        compiled(
+            r"""(?<![A-Za-z])(?:[\w.-]{0,40}(?:api[_\s-]?key|apikey|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?key|auth[_-]?token|private[_-]?key|client[_-]?secret
+            |access[_-]?token|refresh[_-]?token|session[_-]?token|password|passwort|passwd
+            |passphrase|pwd|token|credential|(?:(?<=[\W_])|(?<=db))pass)|pass|sig|signature|api_?key
+            |key|auth)
+            \s*(?:=|:=|:)\s*(?P<value>[^\s"',;&|<>(){}]{4,200})""",
+            re.IGNORECASE,
+        ),
+        0.95,
+        accept=_is_strange,
+    ),
+    Rule(
+        "key in prose",
+        "SECRET",
+        compiled(
+            r"""\b(?:api|access|secret|auth|license|licence|private|encryption|master|recovery|product)[\s_-](?:key|token|code)s?\b[^\n:=]{0,30}?(?:\bis|[:=])\s*["'`]?
+            (?P<value>[^\s"'`,;<>]{6,200}(?<![.!?]))""",
+            re.IGNORECASE,
+        ),
+        0.95,
+        accept=_is_strange,
+    ),
+    Rule(
+        "password in prose",
+        "SECRET",
+        compiled(
+            r"""\b(?:password|passwort|passphrase|passcode|pass\s?code|kennwort|contraseña|mot\sde\spasse|senha|wachtwoord|hasło|пароль|密码|パスワード|pwd|pw)\b
+            (?:\s+(?:for|of|to|für|de|von)\s+[^\n.:=]{1,40}?)?\s*(?:is\s+(?:now|still|currently|set\sto)?|was|ist|es|est|=|:|to|->|→)\s*["'`]?(?P<value>[^\s"'`<>]{3,80}(?<![.,;!?)]))""",
+            re.IGNORECASE,
+        ),
+        0.95,
+        accept=_is_password,
+    ),
+    Rule(
+        "code of a few digits",
+        "SECRET",
+        compiled(
+            r"""\b(?:pin|puk|tan|otp|2fa|mfa|cvv|cvc2?|cvv2|(?:door|gate|alarm|entry|access|security|safe|lock|garage|verification|one[-\s]time|unlock|backup)[\s-](?:code|pin|number|combination)
+            |(?:pass|pin)[\s-]?code|combination|geheimzahl)\b(?:\s+(?:for|of|to)\s+[^\n.:=\d]{1,30}?)?(?:\s*(?:code|number|no\.?))?\s*(?:is\s+|was\s+|ist\s+|[:=#]\s*|\s)(?:now\s+)?(?P<value>\#?\d[\d-]{2,11}\d?\#?\*?)(?![\w.]\d)""",
+            re.IGNORECASE,
+        ),
+        0.95,
+    ),
+    Rule(
+        "seed phrase",
+        "SECRET",
+        compiled(
+            r"""\b(?:seed|recovery|mnemonic|backup|wallet|secret)(?:\s+(?:phrase|words|seed|recovery))+\b\s*(?:\w+\s*)?(?:is|are|:|=)\s*["'`]?(?P<value>(?:[a-z]{3,8}[\s,]+){11,23}[a-z]{3,8})\b""",
+            re.IGNORECASE,
+        ),
+        0.99,
+    ),
+    Rule(
+        "session",
+        "SECRET",
+        compiled(
+            (
+                r"\b(?:session|cookie|sid|jsessionid|phpsessid|csrf|nonce|signature|sig"
+                r"|hash)(?:[\s_-]?(?:id|token"
+                r"|key))?[\"']?\s*[:=]\s*[\"']?(?P<value>[A-Za-z0-9_-]{16,128})"
+            ),
+            re.IGNORECASE,
+        ),
+        0.9,
+        accept=_is_random,
+    ),
+    Rule(
+        "value in a query",
+        "SECRET",
+        compiled(
+            (
+                r"[?&](?:[\w-]*(?:token|key|secret|sig|signature|auth|code|session|sid|password|pass"
+                r"|pwd))=(?P<value>[^\s&#\"'<>]{4,300})"
+            ),
+            re.IGNORECASE,
+        ),
+        0.97,
+    ),
+    Rule(
+        "long random hex",
+        "SECRET",
+        compiled(r"(?<![\w-])(?P<value>[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})(?![\w-])", re.IGNORECASE),
+        0.6,
+        accept=_is_random,
+    ),
+)

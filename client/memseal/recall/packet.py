@@ -1,0 +1,38 @@
+"""The answer of one recall."""
+
+from dataclasses import dataclass, field
+
+from memseal.memory.memory import Memory, State
+from memseal.recall.rank import Why
+from memseal.recall.receipt import Reason, Receipt, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """One memory of a packet, verbatim: its score (to compare within this packet only), why, and whether it is cut."""
+
+    memory: Memory
+    score: float
+    why: Why
+    truncated: bool
+
+    @property
+    def state(self) -> State:
+        """Where the memory stands."""
+        return self.memory.state
+
+
+@dataclass(frozen=True)
+class Packet:
+    """What was recalled: `text` for a model, never longer than the budget; `hits` for a program, best first.
+
+    `status` is `ok` exactly where there are hits; otherwise `reason` says why not. `gap` is one line that names what
+    matches and is not in the text, or empty. `receipt` accounts for all of it.
+    """
+
+    status: Status
+    reason: Reason | None
+    text: str = field(repr=False)
+    hits: tuple[Recalled, ...] = field(repr=False)
+    gap: str
+    receipt: Receipt

@@ -1,0 +1,72 @@
+"""The names and words of the two packages that bring them, as one lexicon."""
+
+import importlib
+import pkgutil
+from collections.abc import Collection, Iterable
+from functools import cache
+from typing import Any, Final
+
+import faker.providers.person
+from zxcvbn.frequency_lists import FREQUENCY_LISTS
+
+from memseal.privacy.lexicon import Lexicon
+
+_NAMED_FIRST: Final = ("first_names", "first_name", "first_kana_names", "first_romanized_names")
+_NAMED_LAST: Final = ("last_names", "last_romanized_names", "last_kana_names")
+_FEMALE, _MALE = "f", "m"
+_USUAL: Final = 600  # of either gender
+
+
+@cache
+def lexicon() -> Lexicon:
+    """Return what is known of words; it is read once, in well under a second."""
+    first: dict[str, str] = {}
+    last: set[str] = set()
+    for provider in _providers(faker.providers.person):
+        _take_first(first, provider)
+        for attribute in dir(provider):
+            if attribute.startswith(_NAMED_LAST):
+                last.update(_parts(_listed(provider, attribute)))
+    for name in FREQUENCY_LISTS["female_names"]:
+        first.setdefault(name, _FEMALE)
+    for name in FREQUENCY_LISTS["male_names"]:
+        first.setdefault(name, _MALE)
+    last.update(FREQUENCY_LISTS["surnames"])
+    words: dict[str, int] = {}
+    for source in ("english_wikipedia", "us_tv_and_film"):
+        for rank, word in enumerate(FREQUENCY_LISTS[source]):
+            words[word] = min(rank, words.get(word, rank))
+    usual = frozenset(FREQUENCY_LISTS["female_names"][:_USUAL]) | frozenset(FREQUENCY_LISTS["male_names"][:_USUAL])
+    return Lexicon(first, frozenset(last), words, usual, _countries())
+
+
+def _providers(package: Any) -> Iterable[Any]:
+    for module in pkgutil.iter_modules(package.__path__):
+        yield importlib.import_module(f"{package.__name__}.{module.name}").Provider
+
+
+def _take_first(first: dict[str, str], provider: Any) -> None:
+    for attribute in dir(provider):
+        if not attribute.startswith(_NAMED_FIRST):
+            continue
+        gender = _FEMALE if "female" in attribute else _MALE if "male" in attribute else ""
+        for name in _parts(_listed(provider, attribute)):
+            first[name] = first.get(name) or gender
+
+
+def _listed(provider: Any, attribute: str) -> Iterable[str]:
+    value: Any = getattr(provider, attribute)
+    return [str(item) for item in value if isinstance(item, str)] if isinstance(value, Collection) else []
+
+
+def _parts(names: Iterable[str]) -> Iterable[str]:
+    for name in names:
+        for part in name.casefold().split():
+            if len(part) > 1 or not part.isascii():
+                yield part.strip(".,")
+
+
+def _countries() -> frozenset[str]:
+    module = importlib.import_module("faker.providers.address.en_US")
+    names = [name for name in module.Provider.countries if isinstance(name, str)]
+    return frozenset(part.casefold() for name in names for part in (name, name.split()[0]) if len(part) > 3)

@@ -1,0 +1,370 @@
+"""The sanitizer: what goes out has stand-ins, what comes back has the real values."""
+
+import asyncio
+import hashlib
+import secrets
+import threading
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, Self, overload
+
+from memseal.errors import SanitizerBlocked, SanitizerFailed, SanitizerInput
+from memseal.privacy import structures, tokens
+from memseal.privacy.checking import Finder
+from memseal.privacy.folding import key_of
+from memseal.privacy.known import Known
+from memseal.privacy.lexicon import NOT_NAMES, Lexicon
+from memseal.privacy.pairs import Pairs
+from memseal.privacy.replacing import Replacement, replace
+from memseal.privacy.report import Report, joined, report_of
+from memseal.privacy.restoring import Restorer, Stream
+from memseal.privacy.spans import NATURAL, Span, resolve
+from memseal.sanitize.detecting import Detector, Source
+from memseal.sanitize.lexicon import lexicon
+from memseal.sanitize.model import NameModel, default_model
+from memseal.sanitize.pools import pools
+
+MOST_CHARACTERS: Final = 1_000_000  # of one text: what is longer is refused rather than let through in part
+_ROUNDS: Final = 4  # of repairing before nothing is let out
+_CACHED: Final = 4_096
+_PAGE: Final = 500
+
+ModelChoice = NameModel | None | Literal["default"]
+
+
+class HasMemories(Protocol):
+    """A vault, as far as the sanitizer looks into it."""
+
+    def list(self, /, *, limit: int = 100, offset: int = 0, **filters: Any) -> Sequence[Any]:
+        """Return some of the memories."""
+        ...
+
+
+class Clean(str):
+    """A text with stand-ins, and the report of what they stand for."""
+
+    __slots__ = ("report",)
+    report: Report
+
+    def __new__(cls, text: str, report: Report) -> Self:
+        """Take the text and its report."""
+        made = super().__new__(cls, text)
+        made.report = report
+        return made
+
+    @property
+    def text(self) -> str:
+        """The text alone."""
+        return str.__str__(self)
+
+
+class CleanMessages(list[Any]):
+    """Messages with stand-ins, and one report of all."""
+
+    def __init__(self, messages: list[Any], report: Report) -> None:
+        """Take the messages and their report."""
+        super().__init__(messages)
+        self.report = report
+
+
+class CleanObject(dict[str, Any]):
+    """One message or tool call with stand-ins, and its report."""
+
+    def __init__(self, content: dict[str, Any], report: Report) -> None:
+        """Take the content and its report."""
+        super().__init__(content)
+        self.report = report
+
+
+class Sanitizer:
+    """One session's stand-ins. The same object serves all its messages, and any number of threads."""
+
+    def __init__(
+        self,
+        *,
+        vault: HasMemories | None = None,
+        owner: Iterable[str] = (),
+        contacts: Iterable[str] = (),
+        terms: Mapping[str, Iterable[str]] | None = None,
+        allow: Iterable[str] = (),
+        model: ModelChoice = "default",
+        sources: Sequence[Source] = (),
+        detector: Detector | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        on_leak: Literal["repair", "block"] = "repair",
+        seed: bytes | None = None,
+    ) -> None:
+        """Start a session.
+
+        `owner` are the user's names and aliases, `contacts` people's names, `terms` other words by kind; all are always
+        replaced, as are the authors in the vault. `allow` is never replaced. `sources` are the app's recognisers.
+        Where something is left after replacing, it is replaced as well, or with `on_leak="block"` an error is raised.
+        """
+        self._lexicon: Lexicon = lexicon()
+        listed = {"PERSON": [*owner, *contacts, *(_authors(vault) if vault is not None else ())]}
+        for kind, given in (terms or {}).items():
+            listed.setdefault(kind, []).extend(given)
+        self._detector = detector or Detector(
+            default_model() if model == "default" else model, Known(listed), sources, thresholds=thresholds
+        )
+        self._allowed = {key_of(term) for term in allow}
+        self._on_leak = on_leak
+        self._pairs = Pairs(seed or secrets.token_bytes(32), self._lexicon, pools(self._lexicon))
+        self._busy = threading.RLock()
+        self._found: dict[bytes, list[Span]] = {}
+        self._issued: set[bytes] = set()
+        self._restorer = Restorer(self._pairs)
+        self._finder = Finder(self._pairs, self._lexicon)
+
+    def __repr__(self) -> str:
+        return f"<Sanitizer with {len(self._pairs)} stand-ins>"
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What this installation cannot find, in sentences."""
+        return self._detector.missing
+
+    @overload
+    def sanitize(self, content: str) -> Clean: ...
+    @overload
+    def sanitize(self, content: Sequence[Any]) -> CleanMessages: ...
+    @overload
+    def sanitize(self, content: Mapping[str, Any]) -> CleanObject: ...
+    def sanitize(self, content: str | Sequence[Any] | Mapping[str, Any]) -> Clean | CleanMessages | CleanObject:
+        """Return the content with stand-ins: a text, a list of messages, or a message or tool call.
+
+        Raises `SanitizerInput`, `SanitizerFailed` or `SanitizerBlocked`; then nothing is let out.
+        """
+        if isinstance(content, str):
+            return self.sanitize_many([content])[0]
+        walked = structures.texts_of(content)
+        clean = self.sanitize_many(walked)
+        changed = structures.with_texts(content, clean)
+        report = joined([text.report for text in clean], self.missing)
+        return CleanObject(changed, report) if isinstance(content, Mapping) else CleanMessages(changed, report)
+
+    def sanitize_many(self, texts: Sequence[str]) -> list[Clean]:
+        """Return several texts with stand-ins; together is faster than one by one."""
+        for text in texts:
+            _check(text)
+        spans = self._detected(texts)
+        with self._busy:
+            for text in texts:
+                if _digest(text) not in self._issued:
+                    self._pairs.see(text)
+            # What one text tells is known in all of them.
+            drafts = [self._replaced(text, found) for text, found in zip(texts, spans, strict=True)]
+            del drafts
+            return self._checked(texts, spans)
+
+    @overload
+    def restore(self, reply: str) -> str: ...
+    @overload
+    def restore(self, reply: list[Any]) -> list[Any]: ...
+    @overload
+    def restore(self, reply: dict[str, Any]) -> dict[str, Any]: ...
+    def restore(self, reply: str | list[Any] | dict[str, Any]) -> str | list[Any] | dict[str, Any]:
+        """Return the reply with the real values of stand-ins that this session issued; nothing else changes."""
+        restorer = self.restorer()
+        if isinstance(reply, str):
+            return restorer.restore(reply)
+        restored = [restorer.restore(text) for text in structures.texts_of(reply)]
+        changed: list[Any] | dict[str, Any] = structures.with_texts(reply, restored)
+        return changed
+
+    def restore_stream(self, chunks: Iterable[str]) -> Iterator[str]:
+        """Return a reply that arrives in pieces with real values: together what `restore` of the whole gives."""
+        stream = self.stream()
+        for chunk in chunks:
+            if shown := stream.push(chunk):
+                yield shown
+        if shown := stream.end():
+            yield shown
+
+    async def arestore_stream(self, chunks: AsyncIterable[str]) -> AsyncIterator[str]:
+        """Do what `restore_stream` does, where pieces are awaited."""
+        stream = self.stream()
+        async for chunk in chunks:
+            if shown := stream.push(chunk):
+                yield shown
+        if shown := stream.end():
+            yield shown
+
+    async def asanitize(self, content: Any) -> Any:
+        """Do what `sanitize` does, in a thread."""
+        return await asyncio.to_thread(self.sanitize, content)
+
+    def stream(self, escape: Callable[[str], str] = str) -> Stream:
+        """Return what restores one reply piece by piece."""
+        return Stream(self.restorer, escape)
+
+    def restorer(self) -> Restorer:
+        """Return what restores everything that was issued until now."""
+        with self._busy:
+            if self._restorer.version != self._pairs.version:
+                self._restorer = Restorer(self._pairs)
+            return self._restorer
+
+    def save(self) -> dict[str, Any]:
+        """Return the session as plain values. They are as secret as what they hide: keep them sealed."""
+        with self._busy:
+            return {**self._pairs.save(), "issued": sorted(self._issued)}
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Go on with a session that was saved; raises `SanitizerInput` where this is none, or newer software's."""
+        with self._busy:
+            try:
+                self._pairs = Pairs.load(saved, self._lexicon, pools(self._lexicon))
+                self._issued = {bytes(digest) for digest in saved["issued"]}
+            except (KeyError, TypeError, ValueError) as error:
+                raise SanitizerInput("this is no saved session that this version knows") from error
+            self._restorer = Restorer(self._pairs)
+            self._finder = Finder(self._pairs, self._lexicon)
+
+    def _detected(self, texts: Sequence[str]) -> list[list[Span]]:
+        digests = [_digest(text) for text in texts]
+        with self._busy:
+            todo = {
+                digest: text
+                for digest, text in zip(digests, texts, strict=True)
+                if digest not in self._found and digest not in self._issued
+            }
+        found = dict(zip(todo, self._run(list(todo.values())), strict=True))
+        with self._busy:
+            if len(self._found) > _CACHED:
+                self._found.clear()
+            self._found.update(found)
+            return [self._found.get(digest) or found.get(digest, []) for digest in digests]
+
+    def _run(self, texts: list[str]) -> list[list[Span]]:
+        try:
+            found = self._detector.detect(texts)
+        except Exception as error:  # noqa: BLE001  see below
+            # Whatever a recogniser raises: without it nothing may leave, and the error's words may hold the text.
+            raise SanitizerFailed(f"a recogniser failed ({type(error).__name__}), so nothing was let out") from None
+        return [
+            [span for span in spans if key_of(text[span.start : span.end]) not in self._allowed]
+            for text, spans in zip(texts, found, strict=True)
+        ]
+
+    def _replaced(self, text: str, found: Sequence[Span]) -> tuple[str, list[Replacement]]:
+        """Replace what was found, what is known, and what reads like a stand-in; it must come back exactly."""
+        if _digest(text) in self._issued:
+            return text, []
+        spans = resolve(text, (*found, *self._known(text), *self._lookalikes(text)))
+        for natural in (True, False):
+            output, made = replace(text, spans, self._pairs, natural=natural)
+            if self.restorer().restore(output) == text:
+                return output, made
+        raise SanitizerFailed("the text would not come back as it was, so nothing was let out")
+
+    def _known(self, text: str) -> list[Span]:
+        if self._finder.version != self._pairs.version:
+            self._finder = Finder(self._pairs, self._lexicon)
+        return [span for span in self._finder.find(text) if key_of(text[span.start : span.end]) not in self._allowed]
+
+    def _lookalikes(self, text: str) -> list[Span]:
+        """Return what is no stand-in here but reads like one: it gets a stand-in, and so comes back unharmed."""
+        found = [Span(match.start(), match.end(), "TEXT", 1.0, "token") for match in tokens.TOKEN.finditer(text)]
+        for start, end, entry in self.restorer().issued(text):
+            if not entry.standin.startswith("["):
+                found.append(Span(start, end, entry.type if entry.type in NATURAL else "TEXT", 0.98, "stand-in"))
+        return found
+
+    def _checked(self, texts: Sequence[str], spans: list[list[Span]]) -> list[Clean]:
+        repaired: list[set[tuple[int, int]]] = [set() for _ in texts]
+        left: list[list[Span]] = []
+        for _ in range(_ROUNDS):
+            drafts = [self._replaced(text, found) for text, found in zip(texts, spans, strict=True)]
+            left = self._left(texts, drafts)
+            if not any(left):
+                break
+            if self._on_leak == "block":
+                raise SanitizerBlocked(_types(left))
+            spans = [[*found, *more] for found, more in zip(spans, left, strict=True)]
+            for known, more in zip(repaired, left, strict=True):
+                known.update((span.start, span.end) for span in more)
+        else:
+            raise SanitizerBlocked(_types(left))
+        self._issued.update(_digest(output) for output, _ in drafts)
+        return [
+            Clean(output, report_of(text, output, made, frozenset(places), self.missing))
+            for text, (output, made), places in zip(texts, drafts, repaired, strict=True)
+        ]
+
+    def _left(self, texts: Sequence[str], drafts: Sequence[tuple[str, list[Replacement]]]) -> list[list[Span]]:
+        """Return what is personal in the outgoing texts still, in the places of the originals."""
+        again = self._detected([output for output, _ in drafts])
+        return [
+            []
+            if _digest(text) in self._issued
+            else [
+                span
+                for found in (*self._known(output), *(span for span in second if _counts(output, span, self._lexicon)))
+                for span in _originals(text, output, made, found, self._lexicon)
+            ]
+            for text, (output, made), second in zip(texts, drafts, again, strict=True)
+        ]
+
+
+def _counts(output: str, span: Span, lexicon: Lexicon) -> bool:
+    # The model sees other sentences than before and imagines other organisations and places in them.
+    return span.type not in NATURAL or (span.type == "PERSON" and span.source != "mentioned again")
+
+
+def _originals(text: str, output: str, made: Sequence[Replacement], span: Span, lexicon: Lexicon) -> Iterator[Span]:
+    """Return what of a finding in the outgoing text no stand-in covers, where it stood in the original."""
+    start = span.start
+    shift = 0
+    for replacement in made:
+        if replacement.end <= span.start:
+            shift = replacement.span.end - replacement.end
+        elif replacement.start >= span.end:
+            break
+        else:
+            yield from _piece(text, span, start + shift, replacement.start + shift, lexicon)
+            start, shift = replacement.end, replacement.span.end - replacement.end
+    yield from _piece(text, span, start + shift, span.end + shift, lexicon)
+
+
+def _piece(text: str, span: Span, start: int, end: int, lexicon: Lexicon) -> Iterator[Span]:
+    while start < end and not text[start].isalnum():
+        start += 1
+    while start < end and not text[end - 1].isalnum():
+        end -= 1
+    if start >= end:
+        return
+    words = [word for word in text[start:end].split() if word[:1].isupper() or not word.isascii()]
+    plain = all(
+        lexicon.is_word(word.strip(".,:;'\"()").casefold()) or word.casefold().strip(".,:'") in NOT_NAMES
+        for word in words
+    )
+    if span.type in NATURAL and span.source != "known in this session" and plain:
+        return
+    if span.type not in NATURAL and span.source != "known in this session" and (end - start) < span.end - span.start:
+        return  # the rest of a shape around a stand-in, such as the host of an address: no value of its own
+    yield span._replace(start=start, end=end)
+
+
+def _types(left: Sequence[Sequence[Span]]) -> tuple[str, ...]:
+    return tuple(sorted({span.type for spans in left for span in spans}))
+
+
+def _check(text: str) -> None:
+    if not isinstance(text, str):
+        raise SanitizerInput("a text is needed")
+    if len(text) > MOST_CHARACTERS:
+        raise SanitizerInput(f"the text has more than {MOST_CHARACTERS:,} characters: cut it into several")
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _authors(vault: HasMemories) -> set[str]:
+    """Return the names of those who said what is remembered."""
+    names: set[str] = set()
+    offset = 0
+    while page := vault.list(limit=_PAGE, offset=offset):
+        names.update(memory.author for memory in page if memory.author and memory.author.casefold() not in NOT_NAMES)
+        offset += len(page)
+    return names

@@ -1,0 +1,72 @@
+"""Commands for letting a new device in by a short code."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memseal.surfaces.cli import exits
+from memseal.surfaces.cli.devices import of_device
+from memseal.surfaces.cli.keys import Remote
+from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
+from memseal.surfaces.cli.output import advise, json_text, notes, screen, write_json, write_lines
+from memseal.surfaces.display import visible
+
+_QUIET_ZONE = 4
+"""Light modules around a QR code, as ISO/IEC 18004 asks for."""
+_BLOCKS = {(0, 0): " ", (1, 0): "▀", (0, 1): "▄", (1, 1): "█"}
+
+
+def pair(
+    qr: Annotated[
+        bool, typer.Option("--qr", help="Show a QR code, with a longer secret and the server in it.")
+    ] = False,
+    remote: Remote = None,
+    vault: VaultPath = None,
+    passphrase_fd: PassphraseFd = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show a code by which a new device joins: type it there, at `memseal join REMOTE --code`.
+
+    It is good for two minutes and one attempt. For programs the code is on standard error, as one line of JSON.
+    """
+    with open_vault(vault, passphrase_fd) as opened, notes().status("waiting for the new device"):
+        device = opened.pair(_shower(as_json=as_json, qr=qr), scanned=qr, remote=remote)
+    if as_json:
+        write_json({"device": of_device(device)})
+    else:
+        write_lines(screen(), Text(visible(f"{device.name} joined ({device.id})")))
+        advise("If that is not your new device: `memseal devices revoke` removes it.")
+    return exits.DONE
+
+
+def _shower(*, as_json: bool, qr: bool) -> Callable[[str], None]:
+    """Return what shows a code."""
+
+    def show(code: str) -> None:
+        if as_json:
+            sys.stderr.write(json_text({"pairing_code": code}) + "\n")
+            sys.stderr.flush()
+            return
+        console = screen()
+        if qr:
+            show_qr(console, code)
+        console.print(Text(code, "bold"), soft_wrap=True)
+        sys.stdout.flush()
+        advise("On the new device: memseal join REMOTE --code. The code is good for two minutes and one attempt.")
+
+    return show
+
+
+def show_qr(console: Console, text: str) -> None:
+    """Draw a QR code, two rows of modules on a line; dark on light whatever the terminal's colours are."""
+    import segno
+
+    rows = [list(row) for row in segno.make(text, error="m", micro=False).matrix_iter(border=_QUIET_ZONE)]
+    rows += [[0] * len(rows[0])] if len(rows) % 2 else []
+    for upper, lower in zip(rows[::2], rows[1::2], strict=True):
+        line = "".join(_BLOCKS[pair] for pair in zip(upper, lower, strict=True))
+        console.print(Text(line, "black on white"), soft_wrap=True)

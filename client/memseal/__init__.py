@@ -1,14 +1,16 @@
 """memseal: memory for AI apps that belongs to its user."""
 
+from typing import TYPE_CHECKING, Any
+
 from memseal.embedding import Embedder, MiniLmEmbedder, OllamaEmbedder, OpenAIEmbedder
-from memseal.errors import Finding, MemsealError
+from memseal.errors import Finding, MemsealError, SanitizerMissing
 from memseal.memory.memory import KINDS, Memory, State
 from memseal.recall.normaliser import QueryNormaliser, QuestionNormaliser
 from memseal.recall.packet import Packet, Recalled
 from memseal.recall.receipt import Receipt
 from memseal.transport.network import use_ca_file
 from memseal.vault.aio import AsyncLiveSync, AsyncVault
-from memseal.vault.background import LiveSync, SyncState
+from memseal.vault.background import LiveSync
 from memseal.vault.bundle_import import BundleReport
 from memseal.vault.bundles import Bundle, open_bundle
 from memseal.vault.compacting import Compaction
@@ -17,9 +19,13 @@ from memseal.vault.erasing import Erasure
 from memseal.vault.revoking import CutOff, Revocation
 from memseal.vault.roster import DeviceInfo
 from memseal.vault.searching import Hit
+from memseal.vault.standing import SyncState
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
 from memseal.vault.vault import Vault
+
+if TYPE_CHECKING:
+    from memseal.sanitize import Sanitizer
 
 __version__ = "0.1.0"
 
@@ -49,6 +55,7 @@ __all__ = [
     "Recalled",
     "Receipt",
     "Revocation",
+    "Sanitizer",
     "State",
     "Status",
     "SyncReport",
@@ -58,3 +65,16 @@ __all__ = [
     "open_bundle",
     "use_ca_file",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the sanitizer when it is asked for: it is an extra, and takes a second."""
+    if name != "Sanitizer":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from memseal.sanitize import Sanitizer
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == __name__:
+            raise
+        raise SanitizerMissing(f"the sanitizer needs {error.name}: pip install 'memseal[sanitize]'") from error
+    return Sanitizer

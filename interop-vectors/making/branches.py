@@ -19,7 +19,7 @@ from making.keyrings import (
 )
 from making.people import ANN, BEN, EVE, Device
 
-RULE = "vault-format §7 Branches"
+RULE = "vault-format §7"
 ONE = first()
 TWO = follow(ONE, adds(BEN), by=(), new=(BEN.sign,))
 
@@ -110,16 +110,16 @@ def _add_not_followed(branches: Branches) -> None:
 
 def _add_ends(branches: Branches) -> None:
     theirs = there(TWO)
-    newcomer = there(TWO, adds(EVE), by=(), new=(EVE.sign,))
+    newcomer = [theirs, there(theirs, adds(EVE), by=(), new=(EVE.sign,))]
     without = follow(TWO, ends(BEN, stream_row("b")), new_epoch)
 
-    def ended(name: str, title: str, own: Version, server: Version, *devices: Device) -> None:
-        branches.gives(name, title, [own], [server], *devices, follows=False)
+    def ended(name: str, title: str, own: Version, server: list[Version], *devices: Device) -> None:
+        branches.gives(name, title, [own], server, *devices, follows=False)
 
     ended("ends-nothing", "a new epoch here, and a newcomer there", follow(TWO, new_epoch), newcomer)
-    ended("ends-device", "a device that ended here is active there", without, theirs, BEN)
+    ended("ends-device", "a device that ended here is active there", without, [theirs], BEN)
     own = there(TWO, ends(BEN), new_epoch)
-    ended("ends-device-there", "a device that ended here has ended there too", without, own)
+    ended("ends-device-there", "a device that ended here has ended there too", without, [own])
     ended("ends-newcomer", "a device ended here, and another came in there", without, newcomer, BEN, EVE)
     ended("ends-newcomer-kit", "a new kit here, and a newcomer there", follow(TWO, new_kit, new_epoch), newcomer, EVE)
     title = "a new recovery code here, and a newcomer there"
@@ -127,5 +127,5 @@ def _add_ends(branches: Branches) -> None:
     again = BEN.renewed()
     renewed = there(TWO, ends(BEN), adds(again), new_epoch, by=(BEN.sign,), new=(again.sign,))
     title = "a device ended here, and has replaced its keys there"
-    ended("ends-renewed", title, without, renewed, again)
-    ended("ends-there-alone", "a device has ended there, and nothing here", follow(TWO, new_epoch), own)
+    ended("ends-renewed", title, without, [renewed], again)
+    ended("ends-there-alone", "a device has ended there, and nothing here", follow(TWO, new_epoch), [own])

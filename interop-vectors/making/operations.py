@@ -248,8 +248,9 @@ OPERATIONS: dict[str, Operation] = {
     "compare_branches": Operation(
         CLIENT,
         "compare a device's keyring with a server's that is another (§7, *Branches*); the versions of both are "
-        "accepted already. `common` is the last version that both have; `follows`: whether the device goes over to the server's "
-        "without being asked; `ends`: the signing keys, sorted, that a version which it makes to join both has to end",
+        "accepted already. `common` is the last version that both have; `follows`: whether the device goes over to "
+        "the server's without being asked; `ends`: the signing keys, sorted, that a version which it makes to join "
+        "both has to end",
         {"own": "[bytes]", "there": "[bytes]"},
         {"common": "int", "follows": "bool", "ends": "[bytes]"},
     ),

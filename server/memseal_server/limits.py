@@ -38,7 +38,7 @@ class Limits:
     max_parts: int = 16_384
     max_waiters: int = 10_000
     max_connections: int = 12_000
-    # How often a waiting request looks at a store that another process may have changed.
+    # How often a waiting request looks at a store that another process may have changed, where not too many wait.
     recheck_seconds: float = 3.0
     # A body has to be here within this time: enough for 68 MiB at 10 Mbit/s. So has an answer to be taken.
     body_seconds: float = 60.0

@@ -95,7 +95,7 @@ class Vaults:
                 left = until - clock()
                 if left <= 0 or self.waiters.closed:
                     return None
-                await _wait(changed, min(left, self._limits.recheck_seconds))
+                await _wait(changed, min(left, self.waiters.pause(self._limits.recheck_seconds)))
 
     async def version_bytes(self, vault: bytes, number: int | None, *, stripped: bool) -> bytes:
         """Return a version (None: the newest), whole where all of it is there, or stripped; else `not_found`."""

@@ -9,6 +9,8 @@ from memseal_server.problems import Problem
 # More than one device per vault and a few processes on each; a vault has no use for more.
 _MAX_OF_A_VAULT = 64
 _RETRY_SECONDS = "10"
+# What others change in the store is heard of by looking, at 1 ms a look; so much of a core may go into it.
+_LOOKS_PER_SECOND = 100
 
 
 class Waiters:
@@ -50,6 +52,10 @@ class Waiters:
             events.discard(event)
             if not events and self._of_vault.get(vault) is events:
                 del self._of_vault[vault]
+
+    def pause(self, least_seconds: float) -> float:
+        """Return how long a request waits before it looks by itself: the longer, the more there are that look."""
+        return max(least_seconds, self._count / _LOOKS_PER_SECOND)
 
     def wake(self, vault: bytes) -> None:
         """Let the vault's waiting requests look again."""

@@ -23,6 +23,7 @@ KEY_TYPES = [
     keys.SigningKey,
     keys.WrappingKey,
     keys.LocalKey,
+    keys.ReceiptKey,
     keys.KitSecret,
     keys.RecoverySecret,
     keys.StretchedPassphrase,

@@ -35,11 +35,15 @@ def test_stop_word_in_a_name_names_nobody() -> None:
 
 
 def test_memory_of_the_named_month_gains() -> None:
-    assert np.array_equal(from_date(DAYS, parse_query("in May 2023"), 2.0), [2, 0, 0])
+    assert np.array_equal(from_date(DAYS, parse_query("tea in May 2023"), 2.0), [2, 0, 0])
 
 
 def test_month_of_any_year_also_counts_before_1970() -> None:
-    assert np.array_equal(from_date(DAYS, parse_query("in May"), 2.0), [2, 0, 2])
+    assert np.array_equal(from_date(DAYS, parse_query("tea in May"), 2.0), [2, 0, 2])
+
+
+def test_query_about_nothing_but_a_time_gives_twice_as_much() -> None:
+    assert np.array_equal(from_date(DAYS, parse_query("what happened in May 2023?"), 2.0), [4, 0, 0])
 
 
 def test_query_without_a_time_gives_nothing() -> None:

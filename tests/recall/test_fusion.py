@@ -13,7 +13,11 @@ def test_z_scores_have_mean_zero_and_deviation_one() -> None:
 
 def test_scale_of_a_score_does_not_matter() -> None:
     scores = np.array([0.0, 3.0, 5.0])
-    assert np.allclose(standardise(scores), standardise(1000 * scores + 7))
+    assert np.allclose(standardise(scores), standardise(1000 * scores))
+
+
+def test_scores_that_hardly_differ_hardly_count() -> None:
+    assert np.abs(standardise(np.array([1.0, 1.01]))).max() < 0.1
 
 
 def test_missing_score_counts_as_the_mean() -> None:

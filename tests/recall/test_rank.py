@@ -1,13 +1,14 @@
 """The order of the hits, and their reasons."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pytest
 
 from memseal.recall.query import parse_query
-from memseal.recall.rank import rank
+from memseal.recall.rank import Ranked, rank, tally
 from memseal.recall.weights import Weights
 from tests.recall.build import candidates
 
@@ -97,3 +98,68 @@ def test_columns_of_different_lengths_are_refused() -> None:
     three = candidates(3)
     with pytest.raises(ValueError, match="differ in length"):
         replace(three, cosine=np.zeros(2))
+
+
+# ── time ────────────────────────────────────────────────────────────────────────────────────────────
+
+MAY = int(datetime(2023, 5, 8, tzinfo=UTC).timestamp()) * 1_000_000
+DATED = parse_query("the red bicycle in May 2023")
+
+
+def of_may(hits: list[Ranked], last: int) -> int:
+    """How many hits are among the candidates from `last` on."""
+    return sum(hit.number >= last for hit in hits)
+
+
+def test_half_of_the_places_are_kept_for_the_named_time_and_half_for_the_rest() -> None:
+    # Forty matches that are far better, and forty poor ones of the time.
+    eighty = candidates(80, lexical=[50.0] * 40 + [0.1] * 40, matched=[1] * 80, captured_at=[1] * 40 + [MAY] * 40)
+    for limit in (1, 2, 5, 10):
+        hits = rank(DATED, eighty, floor=0.3, limit=limit)
+        assert len(hits) == limit
+        assert of_may(hits, 41) == (limit + 1) // 2
+    few = candidates(42, lexical=[50.0] * 40 + [0.1] * 2, matched=[1] * 42, captured_at=[1] * 40 + [MAY] * 2)
+    assert of_may(rank(DATED, few, floor=0.3, limit=10), 41) == 2
+
+
+def test_named_time_makes_nothing_unrelated_a_hit() -> None:
+    two = candidates(2, lexical=[1.0, 0.0], matched=[1, 0], captured_at=[1, MAY])
+    assert [hit.number for hit in rank(DATED, two, floor=0.3, limit=10)] == [1]
+
+
+def test_words_of_the_time_match_only_together() -> None:
+    query = parse_query("bicycle last week", datetime(2024, 3, 13, tzinfo=UTC))
+    assert query.terms == ("bicycle", "last", "week")
+    four = candidates(4, lexical=[1.0] * 4, matched=[0b010, 0b100, 0b110, 0b001])
+    assert {hit.number for hit in rank(query, four, floor=0.3, limit=10)} == {3, 4}
+
+
+def test_term_that_most_memories_have_makes_none_a_hit_beside_another_term() -> None:
+    both = replace(candidates(2, lexical=[1.0, 1.0], matched=[0b01, 0b10]), common=0b01)
+    assert [hit.number for hit in rank(QUERY, both, floor=0.3, limit=10)] == [2]
+    assert len(rank(QUERY, replace(both, common=0b11), floor=0.3, limit=10)) == 2
+
+
+def test_query_about_a_time_is_answered_by_all_of_then() -> None:
+    query = parse_query("what happened in May 2023?")
+    two = candidates(2, captured_at=[1, MAY])
+    assert [hit.number for hit in rank(query, two, floor=0.3, limit=10)] == [2]
+    assert tally(query, two, floor=0.3).matched == 1
+
+
+# ── what is left out ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_near_misses_are_under_the_floor_by_little_and_are_no_hits() -> None:
+    five = candidates(5, cosine=[0.46, 0.41, 0.39, 0.5, float("nan")])
+    counted = tally(QUERY, five, floor=0.5)
+    assert (counted.matched, counted.near_misses) == (1, 2)
+    assert counted.nearest == pytest.approx(0.46)
+
+
+def test_near_miss_that_is_a_hit_by_its_words_is_no_near_miss() -> None:
+    assert tally(QUERY, candidates(1, cosine=[0.46], lexical=[1.0]), floor=0.5).near_misses == 0
+
+
+def test_no_near_miss_has_no_nearest() -> None:
+    assert tally(QUERY, candidates(1, cosine=[0.1]), floor=0.5).nearest is None

@@ -14,8 +14,8 @@ from memseal.errors import PassphraseWrong, RemoteRefused, RemoteUnreachable, Ro
 from memseal.format.checkpoint import Covered, Manifest, PartEntry
 from memseal.format.counters import most_counter
 from memseal.format.floor import Floor, Row
-from memseal.format.keyring import decode_version
 from memseal.format.log import End
+from memseal.format.preamble import stream_id_of
 from memseal.format.primitives import sha256
 from memseal.memory.memory import parse_id
 from memseal.sync.messages import (
@@ -368,6 +368,46 @@ def test_checkpoint_that_never_comes_is_named_and_another_can_be_made(
     assert codes(victim) == codes(hostile) == set()
     assert victim.vault.erasures()[0].done
     assert of_all(victim) == of_all(hostile) == ALL - {"second of the victim"} | {"afterwards"}
+
+
+@pytest.mark.parametrize("of", ["victim", "hostile", "nobody"])
+@pytest.mark.parametrize("floored", [False, True])
+def test_floor_far_ahead_without_its_checkpoint_stops_neither_compaction_nor_erase(
+    remote: MemoryRemote, victim: Device, hostile: Device, tmp_path: Path, of: str, floored: bool
+) -> None:
+    if floored:
+        victim.vault.compact()
+        hostile.sync()
+    names = {"victim": own_stream(victim), "hostile": own_stream(hostile)}
+
+    def rows(honest: Rows) -> Rows:
+        if of in names:
+            return {**honest, names[of]: far(honest[names[of]])}
+        log = hostile.vault._opened.logbook.logs[names["hostile"]]
+        nonce = log.stream.preamble[48:56] + b"\7" * 4
+        stream_id = stream_id_of(hostile.vault._opened.device.vault_id, log.stream.owner.sign, nonce)
+        return {**honest, stream_id: replace(far(honest[names["hostile"]]), nonce=nonce)}
+
+    commit(hostile, remote, [], rows, uploads=False, refill=True)
+    victim.vault.remember("not pushed yet", source="test")
+    with contextlib.suppress(RolledBack):  # the server shows a log shorter than before
+        victim.sync()
+    victim.sync(accept_rollback=True)
+    victim.vault.remember("afterwards", source="test")
+    victim.sync(accept_rollback=True)
+    assert victim.vault.compact()
+    victim.vault.erase(id_of(victim, "second of the victim"))
+    victim.sync()
+    assert victim.vault.erasures()[0].done
+    left = ALL - {"second of the victim"} | {"not pushed yet", "afterwards"}
+    victim.reopen(from_cache=False)
+    assert of_all(victim) == left
+    assert victim.sync().findings == []
+    tablet = joined_device(tmp_path / "tablet", remote, victim.vault.emergency_kit)
+    tablet.sync()
+    assert of_all(tablet) == left
+    assert agree(tablet, victim)
+    tablet.close()
 
 
 def test_server_that_answers_below_floor_for_ever_is_named(
@@ -730,30 +770,3 @@ def test_log_that_a_server_shows_whole_again_below_the_floor_changes_nothing(
     remote.lie = lambda request, answer: answer
     assert codes(victim) == set()
     assert of_all(victim) == ALL | {"after the floor"}
-
-
-@pytest.mark.xfail(
-    strict=True, reason="nobody has the sealed part of a version of which the server stored the open part and no more"
-)
-def test_version_that_a_crash_of_the_server_cut_in_two_does_not_end_the_vault(
-    remote: MemoryRemote, victim: Device, hostile: Device
-) -> None:
-    def crash(request: Request, answer: Answer) -> Answer:
-        if isinstance(request, PutKeyring):
-            remote.versions[-1] = decode_version(remote.versions[-1].stripped())
-            raise RemoteUnreachable("the server stopped between the two parts")
-        return answer
-
-    def honest(request: Request, answer: Answer) -> Answer:
-        whole = remote.versions[-1].boxes is not None
-        return replace(answer, whole=whole) if isinstance(answer, Heads) else answer
-
-    remote.lie = crash
-    with pytest.raises(RemoteUnreachable):
-        victim.vault.rekey()
-    remote.lie = honest
-    for device in (victim, hostile):
-        device.reopen(from_cache=False)
-        device.vault.remember("afterwards", source="test")
-        device.sync()
-    assert codes(victim) == codes(hostile) == set()

@@ -28,15 +28,13 @@ def begin(folder: Path, server: ServerProcess) -> Vault:
     return vault
 
 
-def synced(vault: Vault) -> None:
-    """Synchronise, again where the server died under it."""
-    for _ in range(50):
-        try:
-            vault.sync()
-        except RemoteUnreachable:
-            continue
-        return
-    raise AssertionError("the server did not come back")
+def synced(vault: Vault, is_back: Event) -> None:
+    """Synchronise, again where the server died under it and is back."""
+    try:
+        vault.sync()
+    except RemoteUnreachable:
+        assert is_back.wait(60)
+        vault.sync()
 
 
 def serious_findings(address: str) -> list[str]:
@@ -56,13 +54,13 @@ def test_devices_on_two_processes_end_in_the_same_state_though_one_process_is_ki
     with begin(tmp_path, servers[0]) as one:
         kit = one.emergency_kit
         joined(servers[1], tmp_path / "two", kit).close()
-    to_be_killed = Event()
+    to_be_killed, is_back = Event(), Event()
 
     def first_device() -> None:
         with open_vault(tmp_path / "one") as vault:
             for number in range(6):
                 vault.remember(f"{number} of one", source="test")
-                synced(vault)
+                synced(vault, is_back)
                 if number in (1, 4):
                     vault.compact()
 
@@ -71,7 +69,7 @@ def test_devices_on_two_processes_end_in_the_same_state_though_one_process_is_ki
             vault.sync(servers[1].url)
             for number in range(6):
                 vault.remember(f"{number} of two", source="test")
-                synced(vault)
+                synced(vault, is_back)
                 if number == 2:
                     to_be_killed.set()
                 if number == 3:
@@ -82,6 +80,7 @@ def test_devices_on_two_processes_end_in_the_same_state_though_one_process_is_ki
         assert to_be_killed.wait(60)
         servers[1].kill()
         start_server(seaweed_bucket, port=int(servers[1].url.rpartition(":")[2]))
+        is_back.set()
         for device in devices:
             device.result()
 

@@ -40,11 +40,11 @@ async def end_all() -> None:
             await process.wait()
 
 
-async def start(store: Path, *options: str) -> Running:
+async def start(store: Path | str, *options: str) -> Running:
     return await _listening(await start_process("--store", str(store), "--listen", "127.0.0.1:0", *options))
 
 
-async def start_dying(store: Path, where: str) -> Running:
+async def start_dying(store: Path | str, where: str) -> Running:
     """Start a server that dies at a place in its code, `module:Class.method`, as a kill there would end it."""
     module, _, name = where.partition(":")
     program = (

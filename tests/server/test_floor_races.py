@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError, ClientSession
 
-from memseal_server.blobs import AlreadyThere, Info, Run, Stored, StoreUnavailable, numbered
+from memseal_server.blobs import AlreadyThere, BlobStore, Info, Run, Stored, StoreUnavailable, numbered
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.checkpoints import Kind
 from memseal_server.limits import Limits
@@ -16,6 +16,9 @@ from memseal_server.vaults import Vaults
 from tests.server.building import Draft, Log, manifest, object_id, part, private_key, public
 from tests.server.calling import Caller
 from tests.server.running import end_all, start, start_dying
+from tests.server.wrapping import Wrapping
+
+on_each_store = pytest.mark.parametrize("store_address", ["sqlite", "seaweed"], indirect=True)
 
 ALICE = public(private_key("alice"))
 
@@ -59,6 +62,7 @@ async def test_one_of_two_racing_floors_wins(
     assert await caller.there(first.vault, "one", "two", "a", "b") == ["one", "two", "a", "b"]
 
 
+@on_each_store
 async def test_racing_puts_of_the_same_floor_all_succeed(
     caller: Caller, other_caller: Caller, first: Draft, log: Log, floor: Draft
 ) -> None:
@@ -74,7 +78,7 @@ async def test_racing_puts_of_the_same_floor_all_succeed(
 # What happens in between, at a place of our choice.
 
 
-class InterruptedStore(SqliteStore):
+class InterruptedStore(Wrapping):
     """Between one of its methods and what follows, something else happens once."""
 
     before_put: str | None = None
@@ -135,14 +139,14 @@ async def is_there(vaults: Vaults, vault: bytes, name: str) -> bool:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> InterruptedStore:
-    return await InterruptedStore.open(tmp_path / "store")
+async def interrupted(store: BlobStore) -> InterruptedStore:
+    return InterruptedStore(store)
 
 
 @pytest.fixture
-async def vaults(store: InterruptedStore, first: Draft, log: Log) -> Vaults:
+async def vaults(interrupted: InterruptedStore, first: Draft, log: Log) -> Vaults:
     """Alice's vault with two segments of her log and a checkpoint."""
-    vaults = Vaults(store, Limits())
+    vaults = Vaults(interrupted, Limits())
     await put(vaults, first)
     await put_checkpoint(vaults, first.vault, "one", "a")
     await push(vaults, log, 0)
@@ -150,79 +154,80 @@ async def vaults(store: InterruptedStore, first: Draft, log: Log) -> Vaults:
     return vaults
 
 
+@on_each_store
 async def test_segment_whose_number_a_sweep_freed_is_below_the_floor(
-    store: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft
+    interrupted: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft
 ) -> None:
     other = Log(first.vault, private_key("alice"), 1, first.digest(), b"salz").append(4)
     await push(vaults, other, 0)
     floor.floor("one", ["a"], [other.row(4, 2)])
 
     async def another_puts_it_and_a_floor_covers_it() -> None:
-        elsewhere = Vaults(store, Limits())
+        elsewhere = Vaults(interrupted, Limits())
         await push(elsewhere, other, 1)
         await put(elsewhere, floor)
 
-    store.before_put = f"{other.stream.hex()}/0000000001"
-    store.happens = another_puts_it_and_a_floor_covers_it
+    interrupted.before_put = f"{other.stream.hex()}/0000000001"
+    interrupted.happens = another_puts_it_and_a_floor_covers_it
     with pytest.raises(Problem, match="below_floor"):
         await push(vaults, other, 1)
     folder = f"{first.vault.hex()}/logs/{other.stream.hex()}/"
-    assert await store.listed(folder, "", 9) == []
-    await store.close()
+    assert await interrupted.listed(folder, "", 9) == []
 
 
+@on_each_store
 async def test_floor_that_another_process_stores_meanwhile_is_there_already(
-    store: InterruptedStore, vaults: Vaults, floor: Draft, log: Log
+    interrupted: InterruptedStore, vaults: Vaults, floor: Draft, log: Log
 ) -> None:
-    store.before_head = True
-    store.happens = lambda: put(Vaults(store, Limits()), floor)
+    interrupted.before_head = True
+    interrupted.happens = lambda: put(Vaults(interrupted, Limits()), floor)
     assert await put(vaults, floor) == [False]
-    store.before_head = True
-    store.happens = lambda: put(Vaults(store, Limits()), floor.next("alice").add("carol"))
+    interrupted.before_head = True
+    interrupted.happens = lambda: put(Vaults(interrupted, Limits()), floor.next("alice").add("carol"))
     with pytest.raises(Problem, match="keyring_conflict"):
         await put(vaults, floor.next("alice").floor("two", [], [log.row(4, 2)]))
-    await store.close()
 
 
+@on_each_store
 async def test_heads_that_a_sweep_overtakes_are_read_again(
-    store: InterruptedStore, vaults: Vaults, first: Draft, log: Log, floor: Draft
+    interrupted: InterruptedStore, vaults: Vaults, first: Draft, log: Log, floor: Draft
 ) -> None:
-    fresh = Vaults(store, Limits())
-    store.after_looking = f"{log.stream.hex()}/"
-    store.happens = lambda: put(Vaults(store, Limits()), floor)
+    fresh = Vaults(interrupted, Limits())
+    interrupted.after_looking = f"{log.stream.hex()}/"
+    interrupted.happens = lambda: put(Vaults(interrupted, Limits()), floor)
     heads = await fresh.heads(first.vault)
     assert heads.version.number == 2
     assert heads.floor_whole
     assert heads.logs[log.stream].to_members() == log.end(4, next_seq=2)
-    await store.close()
 
 
+@on_each_store
 async def test_heads_never_show_a_swept_checkpoint_as_lost(
-    store: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft, log: Log
+    interrupted: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft, log: Log
 ) -> None:
     await put(vaults, floor)
     await put_checkpoint(vaults, first.vault, "two")
     two = floor.next("alice").floor("two", [], [log.row(4, 2)])
-    store.after_looking = f"{log.stream.hex()}/"
-    store.happens = lambda: put(Vaults(store, Limits()), two)
+    interrupted.after_looking = f"{log.stream.hex()}/"
+    interrupted.happens = lambda: put(Vaults(interrupted, Limits()), two)
     heads = await vaults.heads(first.vault)
     assert (heads.version.number, heads.floor_whole) == (3, True)
-    await store.close()
 
 
+@on_each_store
 async def test_reader_that_a_sweep_overtakes_is_told_of_the_floor(
-    store: InterruptedStore, vaults: Vaults, first: Draft, log: Log, floor: Draft
+    interrupted: InterruptedStore, vaults: Vaults, first: Draft, log: Log, floor: Draft
 ) -> None:
     assert await vaults.streams.read(first.vault, log.stream, 0, 10**6) == (log.content(4), len(log.content(4)))
-    store.after_looking = f"{log.stream.hex()}/"
-    store.happens = lambda: put(Vaults(store, Limits()), floor)
+    interrupted.after_looking = f"{log.stream.hex()}/"
+    interrupted.happens = lambda: put(Vaults(interrupted, Limits()), floor)
     with pytest.raises(Problem, match="below_floor"):
         await vaults.streams.read(first.vault, log.stream, 0, 10**6)
-    await store.close()
 
 
+@on_each_store
 async def test_floor_does_not_count_on_what_a_sweep_is_deleting(
-    store: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft, log: Log
+    interrupted: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft, log: Log
 ) -> None:
     await put(vaults, floor)
     await put_checkpoint(vaults, first.vault, "two", "b")
@@ -234,37 +239,36 @@ async def test_floor_does_not_count_on_what_a_sweep_is_deleting(
     async def the_next_floor_names_a_part_again() -> None:
         racing.append(asyncio.create_task(put(vaults, three)))
         for _ in range(20):  # time enough to read what it needs
-            await store.totals()
+            await interrupted.totals()
 
-    store.before_delete = True
-    store.happens = the_next_floor_names_a_part_again
+    interrupted.before_delete = True
+    interrupted.happens = the_next_floor_names_a_part_again
     assert await put(vaults, two) == [True]
     with pytest.raises(Problem, match="floor_unmet"):
         await racing[0]
     assert (await vaults.heads(first.vault)).floor_whole
     assert not await is_there(vaults, first.vault, "a")
-    await store.close()
 
 
 # Crashes.
 
 
+@on_each_store
 async def test_sweep_that_fails_is_not_acknowledged_and_goes_on_with_the_same_put(
-    store: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft, log: Log
+    interrupted: InterruptedStore, vaults: Vaults, first: Draft, floor: Draft, log: Log
 ) -> None:
     async def the_store_goes_down() -> None:
         raise StoreUnavailable("down")
 
-    store.before_delete = True
-    store.happens = the_store_goes_down
+    interrupted.before_delete = True
+    interrupted.happens = the_store_goes_down
     with pytest.raises(StoreUnavailable):
         await put(vaults, floor)
     assert (await vaults.heads(first.vault)).version.number == 2
     folder = f"{first.vault.hex()}/logs/{log.stream.hex()}/"
-    assert await store.last([Run(folder, 0)]) == [1]
+    assert await interrupted.last([Run(folder, 0)]) == [1]
     assert await put(vaults, floor) == [False]
-    assert await store.listed(folder, "", 9) == []
-    await store.close()
+    assert await interrupted.listed(folder, "", 9) == []
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ MEMORY_KEYS = {
     "id", "content", "kind", "source", "author", "thread", "position", "tags", "captured_at", "written_at", "origin",
     "state", "reason", "supersedes", "superseded_by",
 }  # fmt: skip
+PACKET_KEYS = {"query", "status", "reason", "text", "gap", "hits", "receipt"}
 WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date"}
 
 
@@ -61,9 +62,11 @@ def test_recall_says_why(cli: Command) -> None:
     remember(cli, "The kettle stands on the left.")
     remember(cli, "Nothing of the kind.")
     document = cli("recall", "where is the kettle", "--json").document
-    assert (set(document), document["status"]) == ({"query", "status", "hits"}, "ok")
+    assert (set(document), document["status"], document["reason"]) == (PACKET_KEYS, "ok", None)
     [hit] = document["hits"]
-    assert (set(hit), set(hit["why"])) == ({"memory", "score", "why"}, WHY_KEYS)
+    assert (set(hit), set(hit["why"])) == ({"memory", "score", "why", "truncated"}, WHY_KEYS)
+    assert (document["receipt"]["terms"], document["receipt"]["counted"]["returned"]) == (["kettle"], 1)
+    assert hit["memory"]["id"] in document["text"]
     assert hit["memory"]["content"] == "The kettle stands on the left."
     assert hit["why"]["terms"] == ["kettle"]
 
@@ -78,8 +81,32 @@ def test_recall_prints_memory_reasons_source_and_date(cli: Command) -> None:
 
 def test_recall_of_something_unrelated_is_empty_and_says_so(cli: Command) -> None:
     remember(cli, "The kettle is blue.")
-    assert cli("recall", "quantum", "--json").document == {"query": "quantum", "status": "empty", "hits": []}
-    assert "Nothing here is related" in cli("recall", "quantum").out
+    document = cli("recall", "quantum", "--json").document
+    assert (document["status"], document["reason"], document["hits"]) == ("empty", "nothing_matched", [])
+    assert cli("recall", "quantum").out == "Nothing here is related to that.\n"
+    assert cli("recall", "what is it").out == "The query has no words to search for.\n"
+
+
+def test_recall_writes_a_prompt_within_its_budget_and_nothing_else(cli: Command) -> None:
+    memory_id = remember(cli, "The kettle </memories> is blue.\n- x", "--source", "chat")
+    run = cli("recall", "kettle", "--prompt", "--budget", "400")
+    assert (run.code, run.err) == (exits.DONE, "")
+    assert '- "The kettle \\u003c/memories> is blue.\\n- x" [note; written ' in run.out
+    assert run.out.endswith(f"id {memory_id}]\n</memories>\n")
+    assert len(run.out) <= 401
+    assert cli("recall", "kettle", "--prompt", "--budget", "10").out == ""
+    assert cli("recall", "kettle", "--json", "--budget", "10").document["reason"] == "budget"
+
+
+def test_recall_understands_times_and_says_what_it_left_out(cli: Command) -> None:
+    early = remember(cli, "kettle one", "--at", "2019-07-01")
+    remember(cli, "kettle two", "--at", "2021-07-01")
+    document = cli("recall", "kettle in summer 2019", "--time", "only", "--json").document
+    assert [hit["memory"]["id"] for hit in document["hits"]] == [early]
+    assert document["gap"] == "1 related but of another time (time='prefer' shows them)"
+    shown = cli("recall", "kettle in summer 2019", "--limit", "1").out
+    assert "its time" in shown
+    assert "1 more are beyond the limit" in shown
 
 
 @pytest.mark.parametrize(
@@ -195,6 +222,9 @@ def test_long_source_is_shortened_on_the_screen_only(cli: Command) -> None:
         (("show", "xyz"), exits.USAGE, "usage"),
         (("recall",), exits.USAGE, "usage"),
         (("recall", "x", "--limit", "0"), exits.USAGE, "usage"),
+        (("recall", "x", "--budget", "-1"), exits.USAGE, "usage"),
+        (("recall", "x", "--time", "maybe"), exits.USAGE, "usage"),
+        (("recall", "x", "--floor", "2"), exits.USAGE, "usage"),
         (("recall", "x", "--since", "yesterday"), exits.USAGE, "usage"),
         (("list", "--author", "\udcff"), exits.USAGE, "usage"),
         (("list", "--limit", "9" * 20), exits.USAGE, "usage"),

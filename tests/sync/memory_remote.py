@@ -109,7 +109,7 @@ class MemoryRemote:
             patch.setattr(syncing, "open_transport", self._open)
             yield
 
-    def _open(self, address: str, vault_id: bytes, key: SigningKey) -> Transport:
+    def _open(self, address: str, vault_id: bytes, key: SigningKey, invitation: str | None = None) -> Transport:
         assert address == ADDRESS
         return MemoryTransport(self, vault_id, public_signing_key(key))
 

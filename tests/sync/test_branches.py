@@ -336,6 +336,28 @@ def test_floor_of_one_branch_loses_nothing(world: World, side: str) -> None:
     assert_one_vault(world, BOTH, world.one, world.two, world.three)
 
 
+def test_device_that_had_seen_more_than_the_backup_brings_that_back_too(world: World) -> None:
+    """Two names records that the server lost: nobody may miss them for ever, though one has them in a checkpoint."""
+    world.one.vault.remember("after the backup", source="test")
+    world.one.sync()
+    world.two.sync()
+    world.two.vault.remember("naming it", source="test")
+    world.two.sync()
+    world.one.sync()
+    world.one.vault.compact()
+    world.one.vault.remember("one alone", source="test")
+    world.one.sync()
+    world.put_back()
+    world.two.sync(accept_rollback=True)
+    world.two.vault.rekey()
+    world.two.vault.remember("two alone", source="test")
+    world.two.sync()
+    accept(world.one)
+    expected = BOTH | {"after the backup", "naming it"}
+    world.three.sync()
+    assert_one_vault(world, expected, world.one, world.two, world.three)
+
+
 def test_memory_keeps_its_id_and_first_stamp(world: World) -> None:
     fork(world, times(3, lambda: world.one.vault.remember("one alone", source="test")))
     before = stamps(world.one)

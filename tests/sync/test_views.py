@@ -117,7 +117,6 @@ def test_view_that_stays_older_is_a_rollback(world: World, name: str) -> None:
         device.vault.remember(f"new of {device.folder.name}", source="test")
         device.sync()
     world.one.vault.rekey()
-    world.one.sync()
     world.remote.lie = showing(world, VIEWS[name], 1_000)
     with pytest.raises(RolledBack):
         world.one.sync()

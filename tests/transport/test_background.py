@@ -23,6 +23,7 @@ from memseal.errors import (
 from memseal.sync.messages import GetHeads, PutSegment, Request
 from memseal.transport.http import HttpTransport
 from memseal.vault import background
+from memseal.vault.standing import is_final
 from tests.scenarios.conftest import StartServer
 from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, States
 
@@ -273,11 +274,11 @@ def test_an_address_that_is_none_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_which_refusals_only_the_person_can_heal() -> None:
-    assert background.is_final(RemoteRefused("key_unknown", 401, ""))
-    assert background.is_final(RolledBack(""))
-    assert not background.is_final(RemoteRefused("limit", 507, ""))
-    assert not background.is_final(RemoteRefused("rate", 429, "", 30.0))
-    assert not background.is_final(RemoteUnreachable(""))
+    assert is_final(RemoteRefused("key_unknown", 401, ""))
+    assert is_final(RolledBack(""))
+    assert not is_final(RemoteRefused("limit", 507, ""))
+    assert not is_final(RemoteRefused("rate", 429, "", 30.0))
+    assert not is_final(RemoteUnreachable(""))
 
 
 def test_a_server_that_is_full_is_tried_again_and_gets_what_it_refused(

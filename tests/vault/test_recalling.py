@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -212,8 +213,6 @@ def test_query_that_was_cut_or_mended_is_a_warning_and_no_error(vault: Vault) ->
 
 async def test_recall_is_awaited_too(vault: Vault) -> None:
     vault.remember("tea", source="a")
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(1) as thread:
         packet = await AsyncVault(vault, thread).recall("tea", 500, now=NOW)
     assert contents(packet) == ["tea"]
@@ -303,11 +302,11 @@ def test_query_about_nothing_but_a_time_gives_what_is_of_then(diary: Vault) -> N
 
 def test_time_phrase_that_is_content_is_still_found(diary: Vault) -> None:
     diary.remember("We heard the band Last Tuesday", source="diary", captured_at=NOW - timedelta(days=300))
-    diary.remember("I swim every week, at last", source="diary", captured_at=NOW - timedelta(days=300))
+    diary.remember("I swim every week", source="diary", captured_at=NOW - timedelta(days=300))
     assert contents(diary.recall("the band Last Tuesday", now=NOW))[0] == "We heard the band Last Tuesday"
     alone = contents(diary.recall("last Tuesday", now=NOW))
     assert set(alone) == {"tea with Ann", "We heard the band Last Tuesday"}
-    assert "I swim every week, at last" not in contents(diary.recall("what happened last week?", now=NOW))
+    assert "I swim every week" not in contents(diary.recall("what happened last week?", now=NOW))
     assert contents(diary.recall("last Tuesday", time="ignore", now=NOW))[0] == "We heard the band Last Tuesday"
 
 
@@ -465,16 +464,24 @@ def test_text_that_the_model_cannot_read_is_neither_near_nor_asked_about(tmp_pat
     ],
 )
 def test_unspaced_scripts_are_searchable_without_a_model(vault: Vault, query: str, expected: str) -> None:
-    texts = ["北京的天气很好，我们去公园喝茶", "東京でラーメンを食べた", "어제 서울에서 친구를 만났다", "วันนี้ฉันไปตลาดซื้อมะม่วง",
-             "मुझे हिन्दी भाषा पसंद है", "Tôi đã ở Đà Nẵng", "Au café 😀", "我的iPhone坏了"]  # fmt: skip
+    texts = [
+        "北京的天气很好，我们去公园喝茶",
+        "東京でラーメンを食べた",
+        "어제 서울에서 친구를 만났다",
+        "วันนี้ฉันไปตลาดซื้อมะม่วง",
+        "मुझे हिन्दी भाषा पसंद है",
+        "Tôi đã ở Đà Nẵng",
+        "Au café 😀",
+        "我的iPhone坏了",
+    ]
     vault.remember_many([{"content": text, "source": "a"} for text in texts])
     assert contents(vault.recall(query, now=NOW)) == [expected]
 
 
 @pytest.mark.parametrize("query", ["火车时刻表", "電車の切符", "รถไฟ", "रेलगाड़ी", "поезд", "🚗", "기차표"])
 def test_chinese_and_other_queries_that_nothing_is_related_to_are_empty(vault: Vault, query: str) -> None:
-    vault.remember_many([{"content": text, "source": "a"} for text in ("北京的天气很好", "東京でラーメン", "วันนี้ฉันไปตลาด",
-                                                                       "मुझे हिन्दी पसंद है", "Чай", "😀", "서울에서")])  # fmt: skip
+    texts = ("北京的天气很好", "東京でラーメン", "วันนี้ฉันไปตลาด", "मुझे हिन्दी पसंद है", "Чай", "😀", "서울에서")
+    vault.remember_many([{"content": text, "source": "a"} for text in texts])
     packet = vault.recall(query, now=NOW)
     assert (packet.status, packet.reason) == ("empty", "nothing_matched")
 

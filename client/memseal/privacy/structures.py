@@ -25,6 +25,7 @@ _LEFT: Final = frozenset(
 )
 _FUNCTION_NAME: Final = "name"
 _JSON: Final = frozenset(("arguments", "partial_json"))
+_ALL: Final = "\0all"  # stands for the name of any field: nothing under it is a program's
 _DEEPEST: Final = 64
 
 
@@ -46,15 +47,23 @@ def with_texts(content: Any, texts: Sequence[str]) -> Any:
     return _walk(content, lambda _: str(next(rest)), "", 0)
 
 
+def every_text(content: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON with all of its texts changed, whatever their fields are called."""
+    return _walk(content, change, _ALL, 0)
+
+
 def _walk(content: Any, change: Callable[[str], str], key: str, depth: int) -> Any:
     if depth > _DEEPEST:
         raise SanitizerInput("the content is nested too deeply")
     if isinstance(content, str):
         return _text(content, change, key, depth)
     if isinstance(content, Mapping):
-        return _fields(cast("Mapping[str, Any]", content), change, depth)
-    if isinstance(content, Sequence) and not isinstance(content, (bytes, bytearray)):
-        return [_walk(value, change, key, depth + 1) for value in cast("Sequence[Any]", content)]
+        fields = cast("Mapping[str, Any]", content)
+        if key == _ALL:
+            return {name: _walk(value, change, _ALL, depth + 1) for name, value in fields.items()}
+        return _fields(fields, change, depth)
+    if isinstance(content, (list, tuple)):
+        return [_walk(value, change, key, depth + 1) for value in cast("list[Any]", content)]
     if content is None or isinstance(content, (bool, int, float)):
         return content
     raise SanitizerInput(
@@ -76,7 +85,7 @@ def _text(content: str, change: Callable[[str], str], key: str, depth: int) -> s
         except ValueError:
             return change(content)
         if isinstance(parsed, (dict, list)):
-            return json.dumps(_walk(parsed, change, "", depth + 1), ensure_ascii=False)
+            return json.dumps(_walk(parsed, change, _ALL, depth + 1), ensure_ascii=False)
     return content if content.startswith("data:") and ";base64," in content[:80] else change(content)
 
 

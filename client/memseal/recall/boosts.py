@@ -17,10 +17,10 @@ def from_author(candidates: Candidates, query: Query, weight: float) -> NDArray[
 
 
 def from_date(candidates: Candidates, query: Query, weight: float) -> NDArray[np.float64]:
-    """Return `weight` for each memory that was captured in the period that the query names."""
+    """Return `weight` for each memory of the period that the query names, twice where it asks for nothing else."""
     if query.period is None or not weight:
         return np.zeros(len(candidates))
-    return np.where(query.period.within(candidates.captured_at), weight, 0.0)
+    return np.where(query.period.within(candidates.captured_at), weight * (2 if query.about_time else 1), 0.0)
 
 
 def _names(query: Query, author: str) -> bool:

@@ -8,8 +8,10 @@ from math import inf
 from typing import Final, NamedTuple
 
 from memseal.recall.calendar import Stretch, months
+from memseal.recall.fixed import FIXED
 from memseal.recall.period import Period, Span, joined
-from memseal.recall.phrases import ABSOLUTE, RELATIVE, Point, Present
+from memseal.recall.relative import RELATIVE
+from memseal.recall.wording import Point, Present
 
 # A month "of any year" is that of these years: what can be remembered, and what is planned.
 _YEARS: Final = range(1900, 2101)
@@ -76,7 +78,7 @@ class _Reader:
                 stop = each.stop
 
     def _every(self) -> Iterator[_Named]:
-        for pattern, build in ABSOLUTE:
+        for pattern, build in FIXED:
             for found in pattern.finditer(self._text):
                 with suppress(ValueError, OverflowError):  # a date that no calendar has: not a time phrase
                     yield self._placed(found, build(found))

@@ -3,11 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
+# Scores that differ by less than this part of the best one are as good as equal: without it, a word more in one of two
+# memories weighs as much as the time that was asked for.
+_LEAST_SPREAD = 0.1
+
 
 def standardise(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return z-scores; a missing score (NaN) counts as the mean, and equal scores are all 0."""
+    """Return z-scores; a missing score (NaN) counts as the mean, equal scores are all 0, and near ones are near it."""
     known = scores[~np.isnan(scores)]
-    spread = float(known.std()) if known.size else 0.0
+    spread = max(float(known.std()), _LEAST_SPREAD * float(np.abs(known).max())) if known.size else 0.0
     if spread < 1e-9:
         return np.zeros_like(scores)
     return np.where(np.isnan(scores), 0.0, (scores - known.mean()) / spread)

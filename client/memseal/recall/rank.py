@@ -88,10 +88,27 @@ def rank(
     total = scores.total
     kept = supported(pairs, _relevant(query, candidates, floor))
     order = np.lexsort((candidates.numbers, -total))
-    best = order[kept[order]][:limit]
+    best = _shared(query, candidates, order[kept[order]], limit)
     return [
         Ranked(int(candidates.numbers[row]), float(total[row]), _why(query, candidates, scores, row)) for row in best
     ]
+
+
+def _shared(query: Query, candidates: Candidates, order: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+    """Return the first `limit`, of which half the places are kept for the memories of the time that the query names.
+
+    However well others match, those are not starved; nor are the others, since a day is often told later.
+    """
+    if query.period is None:
+        return order[:limit]
+    then = query.period.within(candidates.captured_at[order])
+    missing = min(int(then.sum()), (limit + 1) // 2) - int(then[:limit].sum())
+    if missing <= 0:
+        return order[:limit]
+    out = np.flatnonzero(~then[:limit])[-missing:]
+    places = np.concatenate([np.delete(np.arange(limit), out), limit + np.flatnonzero(then[limit:])[:missing]])
+    shared: NDArray[np.int64] = order[places]
+    return shared
 
 
 def _relevant(query: Query, candidates: Candidates, floor: float) -> NDArray[np.bool_]:

@@ -25,7 +25,7 @@ _BASE64: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/]{8,200}={0,2}(?![\w+/=-]
 _INSIDE: Final = frozenset(
     ("EMAIL", "URL", "SECRET", "USERNAME", "CRYPTO", "IBAN", "MEDICAL_RECORD_NUMBER", "MAC_ADDRESS")
 )
-_CAPITALS: Final = re.compile(r"[^\W\d_]+(?:['’-](?![sS]\b)[^\W\d_]+)*")
+_CAPITALS: Final = re.compile(r"[^\W\d_]+(?:['-](?![sS]\b)[^\W\d_]+)*")
 # What follows an abbreviation that says what the number after it is.
 _LABEL: Final = re.compile(r"\s*(?:number\b|no\b|id\b|#|:|=|\d|[A-Z]+\d)", re.IGNORECASE)
 _LINE_OF_CAPITALS: Final = 0.8
@@ -153,7 +153,7 @@ class Detector:
         yield span._replace(start=words[0].start(), end=max(words[-1].end(), min(span.end, words[-1].end())))
 
     def _other(self, text: str, span: Span, words: list[re.Match[str]]) -> Iterator[Span]:
-        shown = text[span.start : span.end].removesuffix("'s").removesuffix("’s")
+        shown = text[span.start : span.end].removesuffix("'s")
         if all(word[0].casefold() in NOT_NAMES for word in words) or any(
             character in "@=\\{}<>_|" for character in shown
         ):

@@ -2,7 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final
 
@@ -56,7 +56,9 @@ def _take_first(first: dict[str, str], provider: Any) -> None:
 
 def _listed(provider: Any, attribute: str) -> Iterable[str]:
     value: Any = getattr(provider, attribute)
-    return [str(item) for item in value if isinstance(item, str)] if isinstance(value, Collection) else []
+    if callable(value) or isinstance(value, property):
+        return []
+    return [item for item in value if isinstance(item, str)]
 
 
 def _parts(names: Iterable[str]) -> Iterable[str]:

@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import secrets
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Literal, Protocol, Self, overload
 
 from memseal.errors import SanitizerBlocked, SanitizerFailed, SanitizerInput
@@ -19,6 +20,7 @@ from memseal.privacy.report import Report, joined, report_of
 from memseal.privacy.restoring import Restorer, Stream
 from memseal.privacy.spans import NATURAL, Span, resolve
 from memseal.sanitize.detecting import Detector, Source
+from memseal.sanitize.guard import Guarded
 from memseal.sanitize.lexicon import lexicon
 from memseal.sanitize.model import NameModel, default_model
 from memseal.sanitize.pools import pools
@@ -126,10 +128,10 @@ class Sanitizer:
     @overload
     def sanitize(self, content: str) -> Clean: ...
     @overload
-    def sanitize(self, content: Sequence[Any]) -> CleanMessages: ...
+    def sanitize(self, content: list[Any]) -> CleanMessages: ...
     @overload
-    def sanitize(self, content: Mapping[str, Any]) -> CleanObject: ...
-    def sanitize(self, content: str | Sequence[Any] | Mapping[str, Any]) -> Clean | CleanMessages | CleanObject:
+    def sanitize(self, content: dict[str, Any]) -> CleanObject: ...
+    def sanitize(self, content: str | list[Any] | dict[str, Any]) -> Clean | CleanMessages | CleanObject:
         """Return the content with stand-ins: a text, a list of messages, or a message or tool call.
 
         Raises `SanitizerInput`, `SanitizerFailed` or `SanitizerBlocked`; then nothing is let out.
@@ -140,7 +142,7 @@ class Sanitizer:
         clean = self.sanitize_many(walked)
         changed = structures.with_texts(content, clean)
         report = joined([text.report for text in clean], self.missing)
-        return CleanObject(changed, report) if isinstance(content, Mapping) else CleanMessages(changed, report)
+        return CleanObject(changed, report) if isinstance(content, dict) else CleanMessages(changed, report)
 
     def sanitize_many(self, texts: Sequence[str]) -> list[Clean]:
         """Return several texts with stand-ins; together is faster than one by one."""
@@ -192,6 +194,15 @@ class Sanitizer:
     async def asanitize(self, content: Any) -> Any:
         """Do what `sanitize` does, in a thread."""
         return await asyncio.to_thread(self.sanitize, content)
+
+    @contextmanager
+    def guard(self, client: Any) -> Generator[Any]:
+        """Lend a provider's client whose calls are sanitized and whose answers are restored, streamed ones too.
+
+        `messages`, `input`, `prompt`, `instructions`, `system`, `user`, `metadata` and positional texts are sanitized;
+        tool definitions and settings are the program's own, and go as they are.
+        """
+        yield Guarded(client, self)
 
     def stream(self, escape: Callable[[str], str] = str) -> Stream:
         """Return what restores one reply piece by piece."""

@@ -68,7 +68,8 @@ class HttpTransport:
     def __init__(self, url: str, vault_id: bytes, key: SigningKey, invitation: str | None = None) -> None:
         """Take the server's address, the vault, and the key to sign with; nothing is sent yet.
 
-        An invitation goes along where a new vault is registered; raises `RemoteRefused` for what is none. The joiner of a pairing knows no vault yet (an empty id): it can relay, and nothing else.
+        An invitation goes along where a new vault is registered; raises `RemoteRefused` for what is none. The joiner
+        of a pairing knows no vault yet (an empty id): it can relay, and nothing else.
         """
         identity = server_identity(url)
         self.address = identity + server_path(url)
@@ -81,7 +82,7 @@ class HttpTransport:
         self._thread.start()
         self._session: aiohttp.ClientSession | None = None
         self._invited = {} if invitation is None else {"Memseal-Invitation": _invitation(invitation)}
-        self._broken_off = False
+        self._broken_off = self._closing = False
 
     def send(self, request: Request) -> Answer:
         """Carry a request to the server and return its answer."""
@@ -102,15 +103,20 @@ class HttpTransport:
         """Let whatever is being sent or listened to fail at once, and all that is sent later."""
         self._broken_off = True
         with contextlib.suppress(RuntimeError):  # it was closed already
-            self._loop.call_soon_threadsafe(_cancel_all, self._loop)
+            self._loop.call_soon_threadsafe(self._cancel_all)
 
     def close(self) -> None:
         """Close the connection."""
-        self._broken_off = True
+        self._broken_off = self._closing = True
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def _cancel_all(self) -> None:
+        if not self._closing:  # that cancels what there is, and must not be cancelled itself
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
 
     async def _end(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -213,11 +219,6 @@ def _invitation(text: str) -> str:
     if not _INVITATION.fullmatch(text.strip()):
         raise RemoteRefused("invitation_refused", 0, "this is no invitation: it has letters, digits, - and _ alone")
     return text.strip()
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
 
 
 def _patience(has_body: bool, held_seconds: int) -> aiohttp.ClientTimeout:

@@ -32,7 +32,7 @@ def server_identity(url: str) -> str:
     except ValueError:
         raise RemoteUnknown("this is not the address of a server") from None
     if parts.scheme not in _PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise RemoteUnknown("a server's address is https://host, https://host:port or https://host/path, without user or query")
+        raise RemoteUnknown("a server's address is https://host, https://host:port or https://host/path, no more")
     if not _HOST.fullmatch(parts.hostname):
         raise RemoteUnknown("a server's name has letters of ASCII, digits, points and hyphens: write others as xn--…")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

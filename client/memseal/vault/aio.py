@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from memseal.vault.background import LiveSync, OnState, SyncState
+from memseal.vault.background import LiveSync
 from memseal.vault.repairing import Repair
 from memseal.vault.roster import DeviceInfo
+from memseal.vault.standing import OnState, SyncState
 from memseal.vault.vault import Vault
 
 P = ParamSpec("P")

@@ -12,22 +12,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Self
 
 from memseal.errors import (
-    CallerError,
     KeyringForked,
     MemsealError,
     RemoteRefused,
     RemoteUnreachable,
-    RolledBack,
-    UserError,
     VaultClosed,
 )
 from memseal.format.keys import SigningKey
 from memseal.sync.messages import GetHeads, Refused
 from memseal.transport import Heard, LiveTransport
 from memseal.vault.opening import Opened
+from memseal.vault.standing import OnState, SyncState, advice_on, is_final
 from memseal.vault.syncing import Round, SyncReport, explained, open_transport
 
 # Below the minute after which many proxies give up a connection on which nothing comes.
@@ -43,42 +41,7 @@ _BACKOFF_SECONDS, _BACKOFF_MOST_SECONDS = 1.0, 300.0
 # Somebody who writes is there, and perhaps on the network again.
 _SOON_SECONDS = 10.0
 _END_SECONDS = 10.0
-# What no trying again heals.
-_FATAL = frozenset(
-    """key_unknown key_ended key_forbidden vault_unknown server_identity registration_closed invitation_needed invitation_refused
-    signature_missing
-    folder_keys route_unknown method_unknown""".split()
-)
-_ADVICE = {
-    "rolled_back": "memseal sync --accept-rollback",
-    "device_ended": "memseal join",
-    "passphrase_wrong": "memseal passwd",
-    "vault_unknown": "memseal sync --accept-rollback",
-    "keyring_forked": "memseal sync --accept-rollback",
-}
 _random = secrets.SystemRandom()
-
-Phase: TypeAlias = Literal["connecting", "synced", "syncing", "offline", "stopped"]
-
-
-@dataclass(frozen=True)
-class SyncState:
-    """How a vault and its remote stand to each other.
-
-    `offline`: it is tried again at `next_try_at`; `stopped`: the person has to act first, `advice` is the command that
-    goes on. `error` says why, `report` what the last round did.
-    """
-
-    phase: Phase
-    remote: str
-    error: MemsealError | None = None
-    next_try_at: datetime | None = None
-    advice: str = ""
-    synced_at: datetime | None = None
-    report: SyncReport | None = None
-
-
-OnState: TypeAlias = Callable[[SyncState], None]
 
 
 @dataclass(frozen=True)
@@ -87,6 +50,8 @@ class Access:
 
     hold: Callable[[], AbstractContextManager[Opened]]
     settle: Callable[["LiveSync", Opened, SyncReport], None]
+    rejoin: Callable[[Opened, str], object]
+    """Follow a join of two branches of the keyring that another device made; raises `KeyringForked` where none did."""
     rounds: AbstractContextManager[object]
     """Held for a round: two remotes take turns."""
 
@@ -309,6 +274,10 @@ class LiveSync:
                 if opened.device.keys.sign is not self._key:
                     return None  # it was signed with a key that was replaced here meanwhile
                 raise explained(opened, error) from error
+        except KeyringForked:
+            with self._access.hold() as opened:
+                self._access.rejoin(opened, transport.address)
+            return None
         finally:
             with self._access.hold() as opened:
                 report = going.finish(opened)
@@ -358,9 +327,7 @@ class LiveSync:
         if self._is_over():
             return
         if is_final(error):
-            self._show(
-                replace(self.state, phase="stopped", error=error, advice=_ADVICE.get(error.code, "memseal sync"))
-            )
+            self._show(replace(self.state, phase="stopped", error=error, advice=advice_on(error)))
             return
         self._failures += 1
         most = min(_BACKOFF_MOST_SECONDS, _BACKOFF_SECONDS * 2 ** min(self._failures, 16))
@@ -383,10 +350,3 @@ class LiveSync:
             kind, value, trace = sys.exc_info()
             if kind is not None:
                 threading.excepthook(threading.ExceptHookArgs((kind, value, trace, threading.current_thread())))
-
-
-def is_final(error: MemsealError) -> bool:
-    """Return whether trying again cannot heal it: the person, or the program, has to act."""
-    if isinstance(error, RemoteRefused):
-        return error.code in _FATAL
-    return isinstance(error, CallerError | UserError | RolledBack | KeyringForked)

@@ -39,8 +39,9 @@ class Begun:
             return None
 
     def forget(self) -> None:
-        """Remove what was kept."""
+        """Remove what was kept, durably."""
         self._folder.remove(self._name)
+        self._folder.settle("")
 
 
 def _opened(file: DeviceFile, stretch: Stretch) -> Device | None:

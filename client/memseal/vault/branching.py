@@ -4,6 +4,7 @@ import contextlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 
 from memseal.errors import BundlePassphrase, Finding, FormatError, KeyringForked, RemoteRefused
 from memseal.format.acceptance import accept
@@ -28,12 +29,10 @@ from memseal.vault.keychain import Keychain, Keyring
 from memseal.vault.opening import Opened, open_logs
 from memseal.vault.reading_ends import read_ends
 from memseal.vault.rekeying import emergency_kit, prove_passphrase
-from memseal.vault.switching import begin_switch, finish_switch
+from memseal.vault.switching import CARRIED, begin_switch, finish_switch
 from memseal.vault.syncing import SyncReport
 from memseal.vault.versions import Change, next_version, recovery_generation
 
-CARRIED = "carried.mseal"
-"""The state of the branch that was given up, under the local key, until it is written in the other one."""
 _TRIES = 8  # another device can make a version between our look and our put
 _NOT_THERE = (
     "the server's keyring took another way than the one here, and does not list this device: nothing is lost here."
@@ -84,13 +83,13 @@ def _join(opened: Opened, transport: Transport, consent: bool, passphrase: Stret
     joined = Joined()
     for _ in range(_TRIES):
         branches = fetch_branches(transport, opened.keychain.keyring)
-        chain = _opened_there(opened, branches)
+        keychain = _opened_there(opened, branches)
         if branches.is_joined():
-            _go_over(opened, branches, chain)
+            _go_over(opened, branches, keychain)
             return replace(joined, emergency_kit=emergency_kit(opened)) if joined.emergency_kit is not None else joined
         if not consent:
             raise KeyringForked(_CONSENT)
-        joined = _make(opened, transport, branches, chain, passphrase)
+        joined = _make(opened, transport, branches, keychain, passphrase)
     raise RemoteRefused("keyring_conflict", 409, "other devices kept changing the keyring: try again")
 
 
@@ -136,53 +135,53 @@ def _opened_there(opened: Opened, branches: Branches) -> Keychain:
 
 
 def _make(
-    opened: Opened, transport: Transport, branches: Branches, chain: Keychain, passphrase: Stretch | None
+    opened: Opened, transport: Transport, branches: Branches, keychain: Keychain, passphrase: Stretch | None
 ) -> Joined:
     """Put a version on top of the server's that names the branch here, and brings nothing back that ended in it.
 
     The next look at the server says whether it is there.
     """
-    change = Change(ended=_ends(opened, transport, branches, chain), joins=branches.given_up())
+    change = Change(ended=_ends(opened, transport, branches, keychain), joins=branches.given_up())
     if branches.takes_away():
         if passphrase is None:
             raise KeyringForked(f"{_CONSENT}; this takes the vault's passphrase, for a new emergency kit")
         prove_passphrase(opened, passphrase)
-        code = None if chain.keyring.public.recovery is None else RecoverySecret(secrets.token_bytes(32))
+        code = None if keychain.keyring.public.recovery is None else RecoverySecret(secrets.token_bytes(32))
         change = replace(change, kit=passphrase, new_passphrase=branches.changes_passphrase(), recovery=code)
-    made = next_version(replace(opened, keychain=chain), change).version
+    made = next_version(replace(opened, keychain=keychain), change).version
     if not put_version(transport, made) or change.kit is None:
         return Joined()
     text = None
     if change.recovery is not None:
         generation = recovery_generation(made.public)
-        text = RecoveryCode(chain.vault_id, change.recovery, generation, transport.address).to_text()
+        text = RecoveryCode(keychain.vault_id, change.recovery, generation, transport.address).to_text()
     return Joined(emergency_kit="", recovery_code=text)
 
 
 def _ends(
-    opened: Opened, transport: Transport, branches: Branches, chain: Keychain
+    opened: Opened, transport: Transport, branches: Branches, keychain: Keychain
 ) -> Mapping[bytes, Mapping[bytes, End]]:
     """Return the keys that end, and where their streams do; what of them is on the server alone is read first."""
     keys = branches.to_end()
     if all(ends is not None for ends in keys.values()):
         return {key: ends or {} for key, ends in keys.items()}
     logs: Mapping[bytes, RemoteLog] = expect(transport.send(GetHeads()), Heads).logs
-    found = read_ends(transport, chain, logs)
+    found = read_ends(transport, keychain, logs)
     return {key: found.get(key, {}) if ends is None else ends for key, ends in keys.items()}
 
 
 # ── going over ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _go_over(opened: Opened, branches: Branches, chain: Keychain) -> None:
+def _go_over(opened: Opened, branches: Branches, keychain: Keychain) -> None:
     """Let the server's branch count here: first the state is kept aside, then the files are exchanged."""
     folder, logbook = opened.folder, opened.logbook
     folder.replace(CARRIED, pieces(opened, _stretch(opened.device)))
     device = begin_switch(folder, opened.device, branches.there.versions[branches.common :])
-    opened.device = finish_switch(folder, device, chain)
-    fresh = open_logs(folder, opened.device, chain)
+    opened.device = finish_switch(folder, device, keychain)
+    fresh = open_logs(folder, opened.device, keychain)
     logbook.view.close()
-    opened.keychain, opened.logbook, opened.uncached = chain, fresh.logbook, fresh.uncached
+    opened.keychain, opened.logbook, opened.uncached = keychain, fresh.logbook, fresh.uncached
     opened.findings = fresh.findings
 
 
@@ -197,7 +196,7 @@ def bring_in(opened: Opened) -> None:
         opened.findings.append(Finding(error.code, CARRIED, "it is damaged: other devices may have what it held"))
         return
     with bundle:
-        entries = [*dump(bundle.view).settings(), *dump(bundle.view).others()]
+        entries = chain(dump(bundle.view).settings(), dump(bundle.view).others())
         highest = max((first_place(entry.stamp)[0] for entry in entries), default=0)
         # The first stamps have to be below the records that carry them.
         opened.logbook.least_counter = max(opened.logbook.least_counter, highest)

@@ -12,7 +12,7 @@ from memseal.format.floor import Floor, Row
 from memseal.format.preamble import ID_SIZE
 from memseal.format.primitives import sha256
 from memseal.store.folder import CHECKPOINTS, LOGS, PARTS
-from memseal.sync.messages import GetHeads, Heads, PutObject, RemoteLog, Stored, objects_of
+from memseal.sync.messages import GetHeads, Heads, PutObject, Stored, objects_of
 from memseal.sync.session import expect
 from memseal.vault import syncing
 from memseal.vault.checkpoints import check_part, checkpoint_file, part_file, read_manifest
@@ -66,8 +66,9 @@ def compact(
     address = remote or opened.device.marks.server
 
     def change() -> Change | None:
-        rows = coverage(opened.logbook, _put_there(opened, address, None) if address else None)
-        making = _make(opened, rows, thorough, given_up)
+        there = _put_there(opened, address, None) if address else None
+        rows = coverage(opened.logbook, None if there is None else there.logs)
+        making = _make(opened, rows, thorough, given_up, nowhere=there is not None and not there.floor_whole)
         if making is None:
             return None
         if address:
@@ -98,19 +99,22 @@ def compact_when_due(opened: Opened, remote: str | None) -> None:
         log.end.length - (rows[stream_id].end.length if stream_id in rows else log.start.length)
         for stream_id, log in opened.logbook.logs.items()
     )
-    if uncovered >= _WORTH and not opened.logbook.findings:
+    damaged = any(not each.dismissed for each in quarantine(opened.logbook)) or any(
+        finding.where.startswith((CHECKPOINTS, PARTS)) for finding in opened.logbook.findings
+    )
+    if uncovered >= _WORTH and not damaged:
         with contextlib.suppress(RemoteRefused):
             compact(opened, remote, thorough=False)
 
 
-def _put_there(opened: Opened, address: str, floor: Floor | None) -> Mapping[bytes, RemoteLog]:
-    """Put a checkpoint's objects on the server, and return what it has of the logs."""
+def _put_there(opened: Opened, address: str, floor: Floor | None) -> Heads:
+    """Put a checkpoint's objects on the server, and return what it has."""
     transport = syncing.open_transport(address, opened.device.vault_id, opened.device.keys.sign)
     try:
         for shelf, object_id in () if floor is None else objects_of(floor.checkpoint, floor.parts):
             content = opened.folder.read(object_file(shelf, object_id)) or b""
             expect(transport.send(PutObject(shelf, object_id, content)), Stored)
-        return expect(transport.send(GetHeads()), Heads).logs
+        return expect(transport.send(GetHeads()), Heads)
     finally:
         transport.close()
 
@@ -118,10 +122,15 @@ def _put_there(opened: Opened, address: str, floor: Floor | None) -> Mapping[byt
 # ── making ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool, given_up: Collection[bytes]) -> _Made | None:
-    """Write parts and manifest into the vault's folder; None where the floor would say what it says already."""
+def _make(
+    opened: Opened, rows: Mapping[bytes, Row], thorough: bool, given_up: Collection[bytes], *, nowhere: bool
+) -> _Made | None:
+    """Write parts and manifest into the vault's folder; None where the floor would say what it says already.
+
+    `nowhere`: the server says that it does not have the newest floor's checkpoint.
+    """
     logbook, newest = opened.logbook, opened.keychain.keyring.public.floor
-    floor = newest if newest is None or given_up else _base(opened, newest)
+    floor = newest if newest is None or given_up else _base(opened, newest, nowhere=nowhere)
     before: Mapping[bytes, Row] = {} if floor is None else floor.rows
     moved = [(stream_id, row) for stream_id, row in rows.items() if before.get(stream_id) != row]
     erasing = logbook.view.state.erasures.is_due()
@@ -148,16 +157,19 @@ def _make(opened: Opened, rows: Mapping[bytes, Row], thorough: bool, given_up: C
     return _Made(following, len(made), len(kept))
 
 
-def _base(opened: Opened, newest: Floor) -> Floor | None:
+def _base(opened: Opened, newest: Floor, *, nowhere: bool) -> Floor | None:
     """Return the floor to go on from: the newest, or where its checkpoint does not come, the one that is applied.
 
-    That one (None: no floor) and the logs here say the same, if they reach as far as the newest floor: else no device
-    could make a checkpoint again, or erase, when one has committed a floor without its checkpoint.
+    That one (None: no floor) and the logs here say the same, if they reach as far as the newest floor. Where neither
+    this device nor the server has the checkpoint they need not: else no device could make a checkpoint again, or erase,
+    when one has committed a floor far ahead of all logs. Whoever has it compares it with the next one.
     """
     logbook = opened.logbook
     if newest.checkpoint == logbook.floor_applied:
         return newest
     applied = floor_with(opened.keychain.keyring, logbook.floor_applied)
+    if nowhere:
+        return applied
     held = {each.stream_id for each in quarantine(logbook)}
     for stream_id, row in newest.rows.items():
         log, base = logbook.logs.get(stream_id), None if applied is None else applied.rows.get(stream_id)

@@ -61,6 +61,8 @@ class Marks:
     """The checkpoint at whose floor all logs were cut: a file from before it that is there again was put back."""
     caches: tuple[CacheMark, ...] = ()
     """The cache that was sealed last, and until that is done the one that it replaces; none after an erase."""
+    erasures: Mapping[bytes, int] = field(default_factory=dict[bytes, int])
+    """Of each erase the keyring version of the first floor whose checkpoint knew it, as far as this device has seen."""
     replaces: bytes = b""
     """The device whose place in this folder this one took, by recovery code: it is ended with the next passphrase."""
 
@@ -80,6 +82,7 @@ class Marks:
             "stripped": self.stripped,
             "replaces": self.replaces,
             "settled": self.settled,
+            "erasures": [[erasure, version] for erasure, version in self.erasures.items()],
             "cache_secrets": [[mark.nonce, mark.secret.reveal()] for mark in self.caches],
         }
 
@@ -92,6 +95,7 @@ _SINCE: Mapping[str, Any] = {
     "replaces": b"",
     "settled": b"",
     "cache_secrets": [],
+    "erasures": [],
 }
 
 
@@ -112,8 +116,14 @@ def decode_marks(value: Any) -> Marks:
         stripped=fields.count("stripped"),
         replaces=fields.octets("replaces"),
         settled=fields.octets("settled"),
+        erasures=dict(_decode_erasure(erasure, version) for erasure, version in fields.tuples("erasures", 2)),
         caches=tuple(_decode_cache(nonce, secret) for nonce, secret in fields.tuples("cache_secrets", 2)),
     )
+
+
+def _decode_erasure(erasure: Any, version: Any) -> tuple[bytes, int]:
+    fields = Fields({"erasure": erasure, "version": version}, "record_content", "marks")
+    return fields.size("erasure", 16), fields.count("version", 1)
 
 
 def _decode_cache(nonce: Any, secret: Any) -> CacheMark:

@@ -2,11 +2,12 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 from memseal.errors import Finding, FormatError, NetworkError, ServerError
+from memseal.format.keyring import DeviceEntry
 from memseal.memory.memory import from_microseconds
 from memseal.memory.operations import Erase
 from memseal.store.folder import CHECKPOINTS
@@ -56,9 +57,10 @@ def erase(opened: Opened, number: int, operation_id: bytes, at: int, reason: str
     """
     targets = tuple(sorted(opened.logbook.view.state.family(number)))
     opened.logbook.write([Batch([Erase(operation_id, targets, at, reason)])], random)
-    drop_stale_cache(opened)
+    drop_stale_cache(opened)  # its secret is gone before the receipt says so
     with contextlib.suppress(NetworkError, ServerError):  # the receipt says what is pending
         finish(opened, None)
+        note_floors(opened)
     return next(each for each in erasures(opened) if each.id == operation_id.hex())
 
 
@@ -96,13 +98,19 @@ def erasures(opened: Opened) -> list[Erasure]:
             survivors=tuple(memory.id for memory in state.memories(state.erasures.survivors_of(erasure))),
             at=from_microseconds(at),
             reason=reason,
-            places=tuple(_places(opened, covered and not state.erasures.reappeared(erasure))),
+            places=tuple(
+                _places(
+                    opened,
+                    covered and not state.erasures.reappeared(erasure),
+                    opened.device.marks.erasures.get(erasure),
+                )
+            ),
         )
         for erasure, at, reason, covered in state.erasures.listed()
     ]
 
 
-def _places(opened: Opened, covered: bool) -> Iterator[Place]:
+def _places(opened: Opened, covered: bool, since: int | None) -> Iterator[Place]:
     for name in ("state", "full-text index", "vectors"):
         yield Place(name, "gone", "removed from memory")
     yield Place("cache", "gone", "deleted, and made anew without it")
@@ -122,4 +130,37 @@ def _places(opened: Opened, covered: bool) -> Iterator[Place]:
     names = opened.keychain.secrets.names
     for entry in opened.keychain.keyring.public.active():
         if entry.id != opened.device.device_id:
-            yield Place(f"device {names.get(entry.id) or entry.id.hex()}", "requested", "at its next synchronisation")
+            name = f"device {names.get(entry.id) or entry.id.hex()}"
+            yield Place(name, *(_progress_of(opened, entry, since) if covered else _REQUESTED))
+
+
+_REQUESTED: tuple[Progress, str] = ("requested", "at its next synchronisation")
+
+
+def _progress_of(opened: Opened, entry: DeviceEntry, since: int | None) -> tuple[Progress, str]:
+    """Return whether another device has shown that it went over to a floor of the version `since`, which erased.
+
+    It did where it writes in an epoch of that floor or later, and after all that the floor covers: whoever reads so
+    far takes the floor over. Others may have done so too, and not written since.
+    """
+    if since is None or since > len(opened.keychain.keyring.versions):
+        return _REQUESTED
+    public = opened.keychain.keyring.versions[since - 1].public
+    first = min(each.since for each in opened.keychain.keyring.public.devices if each.id == entry.id)
+    if first >= since:
+        return "gone", "it joined afterwards"
+    covered = max((row.counter for row in public.floor.rows.values()), default=0) if public.floor else 0
+    for log in opened.logbook.logs.values():
+        if log.stream.owner.id == entry.id and log.stream.epoch >= public.epoch and log.counter > covered:
+            return "gone", "it has taken the floor over, as what it wrote since shows"
+    return _REQUESTED
+
+
+def note_floors(opened: Opened) -> None:
+    """Note of each erase that the newest floor's checkpoint knows with which version that began."""
+    marks, version = opened.device.marks, opened.keychain.keyring.public.version
+    covered = [erasure for erasure, _, _, is_covered in opened.logbook.view.state.erasures.listed() if is_covered]
+    known = {erasure: marks.erasures.get(erasure, version) for erasure in covered}
+    if known != marks.erasures:
+        opened.device = opened.device.with_marks(replace(marks, erasures=known))
+        opened.device.save(opened.folder)

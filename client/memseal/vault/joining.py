@@ -35,6 +35,7 @@ from memseal.vault.keychain import version_file
 from memseal.vault.opening import stretcher
 from memseal.vault.proving import DeviceOpener, KitOpener, Opener
 
+_SERVER_FAILED = 500  # the statuses of HTTP that do not say whether a request was done
 _TRIES = 8  # another device can make a version between our look and our put
 
 
@@ -70,7 +71,12 @@ def enter(
     def announce(newest: KeyringVersion, server: str) -> None:
         begun.keep(joiner.device(newest, stretch), server)
 
-    versions, address = join_there(opener, joiner, address, (), announce)
+    try:
+        versions, address = join_there(opener, joiner, address, (), announce)
+    except RemoteRefused as error:
+        if error.status < _SERVER_FAILED:
+            begun.forget()  # else it may be stored all the same
+        raise
     device = joiner.device(versions[-1], stretch)
     device = device.with_marks(replace(device.marks, server=address))
 

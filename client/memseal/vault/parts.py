@@ -83,6 +83,8 @@ def _seal(folder: VaultFolder, vault_id: bytes, contents: Sequence[Sayings]) -> 
 def from_logs(logbook: Logbook, ends: Iterable[tuple[bytes, int, int]], highest: int) -> Iterator[tuple[Gleaned, int]]:
     """Yield what still counts of logs; `ends` says of each which records, from and up to."""
     for stream_id, first, last in ends:
+        if stream_id not in logbook.logs:
+            continue  # nobody here has it: a false row, or one of a checkpoint that does not come
         epoch = logbook.logs[stream_id].stream.epoch
         for record in logbook.records(stream_id, first, last):
             yield _gleaned(logbook, log_values(record.content, epoch), record.content, record.place.length, highest)

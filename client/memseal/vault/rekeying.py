@@ -149,6 +149,10 @@ def adopt(
     active = {entry.id for entry in keyring.public.active()}
     replaces = device.marks.replaces if device.marks.replaces in active else b""
     marks = replace(device.marks, keyring=keyring.public.version, digest=keyring.newest.digest, replaces=replaces)
+    shown = marks.remotes.get(marks.server)
+    if shown is not None:
+        # The server has it: that it shows less later is noticed.
+        marks = replace(marks, remotes={**marks.remotes, marks.server: replace(shown, keyring=marks.keyring)})
     opened.device = device.with_marks(marks)
     opened.device.save(folder)
     if stretch is not None:

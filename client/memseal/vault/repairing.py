@@ -23,6 +23,7 @@ from memseal.vault.log_files import LogFiles, log_file
 from memseal.vault.opening import Opened, follow_pin, open_folder, save_marks
 from memseal.vault.rekeying import rekey
 from memseal.vault.surveying import RepairPlan, Saved, Survey, damage_of
+from memseal.vault.switching import CARRIED
 from memseal.vault.verifying import Progress, verify
 
 _COPIED = 8 << 20  # bytes of a file that are held while it is copied
@@ -115,6 +116,8 @@ def _copy(survey: Survey, folder: VaultFolder) -> None:
     source, opened = survey.folder, survey.damaged
     for stem in source.stems(KEYRING):
         _copy_file(source, folder, f"{KEYRING}/{stem}.mseal")
+    if source.size(CARRIED) is not None:
+        _copy_file(source, folder, CARRIED)
     for shelf in (CHECKPOINTS, PARTS):
         for stem in source.stems(shelf):
             if stem not in {each.hex() for each in survey.given_up}:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from memseal.embedding import Embedder
 from memseal.errors import Finding
+from memseal.vault.doubling import taken_ids
 from memseal.vault.opening import Opened
 
 

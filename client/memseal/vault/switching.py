@@ -14,6 +14,9 @@ from memseal.vault.floors import check_base
 from memseal.vault.keychain import BRANCH, Keychain, version_file
 from memseal.vault.log_files import LogFiles
 
+CARRIED = "carried.mseal"
+"""The state of the branch that was given up, under the local key, until it is written in the other one."""
+
 
 def begin_switch(folder: VaultFolder, device: Device, versions: Sequence[KeyringVersion]) -> Device:
     """Let another branch count from now on, of which these are the versions after the last common one.

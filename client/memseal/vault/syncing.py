@@ -34,9 +34,7 @@ class SyncReport:
     """Where two branches of the keyring were joined: what takes the place of secrets that opened one of them."""
 
 
-def open_transport(
-    remote: str, vault_id: bytes, key: SigningKey, invitation: str | None = None
-) -> LiveTransport:
+def open_transport(remote: str, vault_id: bytes, key: SigningKey, invitation: str | None = None) -> LiveTransport:
     """Return the way to a remote: a server's address, or a folder's path or `file:` URL; raises `RemoteUnknown`."""
     try:
         scheme, path = urlsplit(remote).scheme, Path(unquote(urlsplit(remote).path))
@@ -57,9 +55,7 @@ def open_transport(
     return FolderTransport(folder, vault_id, OsDisk())
 
 
-def sync(
-    opened: Opened, remote: str | None, *, accept_rollback: bool, invitation: str | None = None
-) -> SyncReport:
+def sync(opened: Opened, remote: str | None, *, accept_rollback: bool, invitation: str | None = None) -> SyncReport:
     """Synchronise once; an invitation lets a new vault in at a server that asks for one."""
     address = remote or opened.device.marks.server
     if not address:

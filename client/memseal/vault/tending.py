@@ -15,7 +15,7 @@ _ROOM: Final = 1 << 31
 
 
 def tend(opened: Opened, remote: str | None, *, at_server: bool) -> list[Finding]:
-    """Drop a stale cache, keep what lost its id; with the server, make room for counters, finish erases, and compact where that is worth it.
+    """Do it: what lost its id is kept; with the server, counters get room, erases are finished, logs compacted.
 
     Returns what was noticed; raises what a synchronisation raises.
     """
@@ -23,13 +23,14 @@ def tend(opened: Opened, remote: str | None, *, at_server: bool) -> list[Finding
     noticed = keep_doubles(opened)
     if not at_server:
         return noticed
-    if is_crowded(opened):
-        rekey(opened, remote)
+    make_room(opened, remote)
     if not erasing.finish(opened, remote):
         compact_when_due(opened, remote)
+    erasing.note_floors(opened)
     return noticed
 
 
-def is_crowded(opened: Opened) -> bool:
-    """Return whether counters come near the highest of the epoch (vault-format §9): the next one allows higher ones."""
-    return opened.logbook.next_counter() > most_counter(opened.keychain.keyring.public.epoch) - _ROOM
+def make_room(opened: Opened, remote: str | None) -> None:
+    """Begin an epoch, which allows higher counters, where those of the present one come to an end (vault-format §9)."""
+    if opened.logbook.next_counter() > most_counter(opened.keychain.keyring.public.epoch) - _ROOM:
+        rekey(opened, remote)

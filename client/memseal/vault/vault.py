@@ -64,7 +64,7 @@ from memseal.vault import (
     roster,
     surveying,
 )
-from memseal.vault.background import Access, LiveSync, OnState
+from memseal.vault.background import Access, LiveSync
 from memseal.vault.batch import Batch
 from memseal.vault.compacting import Compaction, compact, compact_when_due
 from memseal.vault.covering import Quarantined, quarantine
@@ -87,9 +87,10 @@ from memseal.vault.searching import Hit, counted, listed, search
 from memseal.vault.settling import settle_floor
 from memseal.vault.status import Status, status_of
 from memseal.vault.syncing import SyncReport
-from memseal.vault.tending import tend
+from memseal.vault.tending import make_room, tend
 from memseal.vault.verifying import verify
 from memseal.vault.writing import (
+from memseal.vault.standing import OnState
     Vectors,
     embedded_vectors,
     given_vectors,
@@ -747,7 +748,8 @@ class Vault:
         `RolledBack` (the remote shows less than before; `accept_rollback=True` fills it up again), `KeyringForked` (it
         showed less to another device, which then changed keys; `accept_rollback=True` joins what both did, and takes
         the vault's `passphrase` where keys had ended here: then show the new kit of the report's `joined`),
-        `RemoteRefused` (with `invitation_needed` the server's operator has to give an `invitation` for a new vault), `RemoteUnknown`, …
+        `RemoteRefused` (with `invitation_needed` the server's operator has to give an `invitation` for a new vault),
+        `RemoteUnknown`, …
         """
         with self._writing() as opened:
             known = None if passphrase is None else stretcher(passphrase)
@@ -768,7 +770,7 @@ class Vault:
             address = remote or opened.device.marks.server
         if not address:
             raise RemoteUnknown("no remote is known yet: give a server's address or a folder")
-        live = LiveSync(Access(self._reading, self._settle_round, self._rounds), address, on_state)
+        live = LiveSync(Access(self._reading, self._settle_round, _rejoin, self._rounds), address, on_state)
         self._live.append(live)
         return live
 
@@ -787,7 +789,9 @@ class Vault:
         do. Raises as `sync` does.
         """
         with self._writing() as opened:
-            return compact(opened, remote, thorough=thorough)
+            done = compact(opened, remote, thorough=thorough)
+            make_room(opened, remote)  # a floor that another device made may have brought high counters
+            return done
 
     def quarantine(self) -> Sequence[Quarantined]:
         """Return the records that could not be read or trusted, or were written by newer software."""
@@ -851,6 +855,11 @@ def _resume(opened: Opened) -> None:
     settle_floor(opened)
     if not opened.device.marks.server:
         erasing.finish(opened, None)
+    erasing.note_floors(opened)
+
+
+def _rejoin(opened: Opened, remote: str) -> None:
+    branching.synchronise(opened, remote, accept_rollback=False)
 
 
 def _extent(opened: Opened) -> tuple[int, int]:

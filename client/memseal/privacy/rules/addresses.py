@@ -48,78 +48,115 @@ _STREETS: Final = tuple(
     re.compile(_flat(pattern), flags)
     for pattern, flags in (
         # 742 Evergreen Terrace; 31 27 Stone Cellar Road; Marina Fort Street
-        ((
-            rf"(?<![\w.])(?:{_LEADING}){{1,2}}(?:{_NAME}[ ])(?:(?i:{_SUFFIXES}))\b\.?(?:\s+(?:NW|NE|SW"
-            rf"|SE|N|S|E|W)\b)?(?:\s+\d{{1,5}}[A-Za-z]?\b\.?)?"
-        ), re.NOFLAG),
-        ((
-            rf"(?<![\w.])(?:{_CAPITAL}[ ]){{1,3}}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Crescent"
-            rf"|Terrace|Court|Square|Alley|Parkway|St|Ave|Rd|Ln|Blvd|Dr|tér|utca|körút|rakpart|út"
-            rf"|u)\b\.?(?:\s+\d{{1,4}}[A-Za-z]?\b\.?)?"
-        ), re.NOFLAG),
+        (
+            (
+                rf"(?<![\w.])(?:{_LEADING}){{1,2}}(?:{_NAME}[ ])(?:(?i:{_SUFFIXES}))\b\.?(?:\s+(?:NW|NE|SW"
+                rf"|SE|N|S|E|W)\b)?(?:\s+\d{{1,5}}[A-Za-z]?\b\.?)?"
+            ),
+            re.NOFLAG,
+        ),
+        (
+            (
+                rf"(?<![\w.])(?:{_CAPITAL}[ ]){{1,3}}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Crescent"
+                rf"|Terrace|Court|Square|Alley|Parkway|St|Ave|Rd|Ln|Blvd|Dr|tér|utca|körút|rakpart|út"
+                rf"|u)\b\.?(?:\s+\d{{1,4}}[A-Za-z]?\b\.?)?"
+            ),
+            re.NOFLAG,
+        ),
         # Hauptstraße 12; 6750 Koskikatu 25
         (
-            rf"(?<![\w.])(?:{_LEADING})?(?:{_CAPITAL}[ ]){{0,3}}"
-            rf"[^\W\d_]{{2,}}(?i:{_GLUED})(?:\s+{_NUMBER}\b\.?)",
+            (
+                rf"(?<![\w.])(?:{_LEADING})?(?:{_CAPITAL}[ ]){{0,3}}"
+                rf"[^\W\d_]{{2,}}(?i:{_GLUED})(?:\s+{_NUMBER}\b\.?)"
+            ),
             re.NOFLAG,
         ),
         # 14 rue de la Paix; 36 ul. Asnyka Adama 82; Rue de Piétrain 371; Calle Mayor 5
         (
-            rf"(?<![\w.])(?:{_LEADING}){{1,2}}(?i:{_PREFIXES})\b\.?\s+"
-            rf"(?:{_PARTICLE}\s+){{0,2}}{_NAME}(?:,?\s+{_NUMBER}\b\.?)?",
+            (
+                rf"(?<![\w.])(?:{_LEADING}){{1,2}}(?i:{_PREFIXES})\b\.?\s+"
+                rf"(?:{_PARTICLE}\s+){{0,2}}{_NAME}(?:,?\s+{_NUMBER}\b\.?)?"
+            ),
             re.NOFLAG,
         ),
-        ((
-            rf"(?<![\w.])(?i:rue|avenue|boulevard|chemin|via|viale|piazza|corso|calle|avenida|paseo"
-            rf"|plaza|rua|travessa|praça|ul\.|ulica|al\.|aleja|улица|ул\.|jalan"
-            rf"|jl\.)\s+(?:{_PARTICLE}\s+){{0,2}}{_NAME}(?:,?\s+{_NUMBER}\b\.?)"
-        ), re.NOFLAG),
+        (
+            (
+                rf"(?<![\w.])(?i:rue|avenue|boulevard|chemin|via|viale|piazza|corso|calle|avenida|paseo"
+                rf"|plaza|rua|travessa|praça|ul\.|ulica|al\.|aleja|улица|ул\.|jalan"
+                rf"|jl\.)\s+(?:{_PARTICLE}\s+){{0,2}}{_NAME}(?:,?\s+{_NUMBER}\b\.?)"
+            ),
+            re.NOFLAG,
+        ),
         # a number, words, a number or a unit: 526 Rua Cyro Schmutzer Franco 1213 Apt. 204; 224 4966 Bond
-        ((
-            rf"(?<![\w.])\d{{1,6}}[ ]{_NUMBER}[ ](?:{_PARTICLE}\s+){{0,2}}{_CAPITAL}"
-            rf"(?:[ ](?:{_PARTICLE}\s+){{0,2}}[\w.'’/-]+){{0,5}}?(?=\s*,"
-            rf"|\s*\n|\s+(?:Apt|Suite|Unit)\b|\s*$|\.\s)"
-        ), re.MULTILINE),
-        ((
-            r"(?<![\w.])\d{1,6}(?:[ ][\w.'’/-]+){1,7}\s*,?\s*(?:apt|apartment|suite|ste|unit|flat|room"
-            r"|floor)\b\.?\s*\#?\d+[a-z]?\b"
-        ), re.IGNORECASE),
-        ((
-            rf"(?<![\w.])(?:{_CAPITAL}[ ]+){{1,5}}(?:{_NUMBER}\b\.?)?(?:[ ]{_CAPITAL}){{0,3}}\s*,?\s*(?:Apt"
-            rf"|Apartment|Suite|Ste|Unit|Flat|Room|Floor)\b\.?\s*\#?\d+[A-Za-z]?\b"
-        ), re.NOFLAG),
+        (
+            (
+                rf"(?<![\w.])\d{{1,6}}[ ]{_NUMBER}[ ](?:{_PARTICLE}\s+){{0,2}}{_CAPITAL}"
+                rf"(?:[ ](?:{_PARTICLE}\s+){{0,2}}[\w.'’/-]+){{0,5}}?(?=\s*,"
+                rf"|\s*\n|\s+(?:Apt|Suite|Unit)\b|\s*$|\.\s)"
+            ),
+            re.MULTILINE,
+        ),
+        (
+            (
+                r"(?<![\w.:])\d{1,6}(?:[ ][\w.'’/-]+){1,7}\s*,?\s*(?:apt|apartment|suite|ste|unit|flat)"
+                r"\b\.?\s*\#?\d+[a-z]?\b"
+            ),
+            re.IGNORECASE,
+        ),
+        (
+            (
+                rf"(?<![\w.])(?:{_CAPITAL}[ ]+){{1,5}}(?:{_NUMBER}\b\.?)?(?:[ ]{_CAPITAL}){{0,3}}\s*,?\s*(?:Apt"
+                rf"|Apartment|Suite|Ste|Unit|Flat|Room|Floor)\b\.?\s*\#?\d+[A-Za-z]?\b"
+            ),
+            re.NOFLAG,
+        ),
         # 5638 Aasa 43, Humilimont
-        ((
-            rf"(?<![\w.])\d{{1,6}}[ ](?:{_CAPITAL}[ ]"
-            rf"|{_PARTICLE}[ ]){{1,4}}\d{{1,4}}[A-Za-z]?\b\.?(?=\s*[,\n]|\s*$)"
-        ), re.MULTILINE),
-        ((
-            rf"(?<![\w.])(?:{_CAPITAL}[ ]){{1,3}}(?:Strasse|Straße|Baan|Gasse|Platz|Weg|Allee|Damm|Ring"
-            rf"|Ufer|terrasse|gate|vei|vej|allé|gata|útja|tér|tere|kapu|utca|út"
-            rf"|u)\.?[ ]\d{{1,4}}[A-Za-z]?\b\.?"
-        ), re.NOFLAG),
+        (
+            (
+                rf"(?<![\w.])\d{{1,6}}[ ](?:{_CAPITAL}[ ]"
+                rf"|{_PARTICLE}[ ]){{1,4}}\d{{1,4}}[A-Za-z]?\b\.?(?=\s*[,\n]|\s*$)"
+            ),
+            re.MULTILINE,
+        ),
+        (
+            (
+                rf"(?<![\w.])(?:{_CAPITAL}[ ]){{1,3}}(?:Strasse|Straße|Baan|Gasse|Platz|Weg|Allee|Damm|Ring"
+                rf"|Ufer|terrasse|gate|vei|vej|allé|gata|útja|tér|tere|kapu|utca|út"
+                rf"|u)\.?[ ]\d{{1,4}}[A-Za-z]?\b\.?"
+            ),
+            re.NOFLAG,
+        ),
         (r"\b[A-Z]{2,5}\s[^\W\d_]+\s+(?:FPO|APO|DPO)\s+A[AEP]\s+\d{5}\b", re.NOFLAG),
-        ((
-            rf"\bcorner\s+of\s+[^\n?!;,]{{3,50}}?\s(?:and|&)\s(?:{_CAPITAL}"
-            rf"|\d{{1,5}})(?:[ ](?:{_CAPITAL}|\d{{1,4}}\b\.?)){{0,4}}"
-        ), re.NOFLAG),
+        (
+            (
+                rf"\bcorner\s+of\s+[^\n?!;,]{{3,50}}?\s(?:and|&)\s(?:{_CAPITAL}"
+                rf"|\d{{1,5}})(?:[ ](?:{_CAPITAL}|\d{{1,4}}\b\.?)){{0,4}}"
+            ),
+            re.NOFLAG,
+        ),
         (rf"(?<![\w.])(?:{_PARTICLE}[ ]|{_CAPITAL}[ ]){{1,4}}\d{{1,4}}[A-Za-z]?,\s+\d{{4,5}}\s+{_CAPITAL}", re.NOFLAG),
         (r"\b(?:Unit|PSC|CMR|Apt\.?|Flat|Suite|P\.?\s?O\.?)\s+(?:Box\s+)?\d+[A-Z]?,?\s+(?:Box\s+)?\d+\b", re.NOFLAG),
         (r"\b(?:P\.?\s?O\.?\s*Box|Postfach|Apartado|B\.?P\.?)\s+\d+\b", re.NOFLAG),
         (rf"(?<![\w.])(?:Apt|Apartment|Flat|Suite)\.?\s+\#?\d+[A-Za-z]?,\s+\d+\s+{_NAME}", re.NOFLAG),
-        ((
-            r"(?:北海道|東京都|(?:大阪|京都)府|[\u4e00-\u9fff]{2,3}県)[\u4e00-\u9fff\u3040-\u30ff\d０-９ー−-]{3,30}"
-            r"|[\u4e00-\u9fff]{2,6}(?:省|市)[\u4e00-\u9fff]{1,8}(?:区|县|市)[\u4e00-\u9fff\d]{2,20}(?:号|室|弄"
-            r"|路)"
-        ), re.NOFLAG),
+        (
+            (
+                r"(?:北海道|東京都|(?:大阪|京都)府|[\u4e00-\u9fff]{2,3}県)[\u4e00-\u9fff\u3040-\u30ff\d０-９ー−-]{3,30}"
+                r"|[\u4e00-\u9fff]{2,6}(?:省|市)[\u4e00-\u9fff]{1,8}(?:区|县|市)[\u4e00-\u9fff\d]{2,20}(?:号|室|弄"
+                r"|路)"
+            ),
+            re.NOFLAG,
+        ),
         # postcode and town, town and postcode
         (rf"(?<![\w.-]){_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}},\s*[A-Z]{{2}}\s+\d{{5}}(?:-\d{{4}})?\b", re.NOFLAG),
-        ((
-            r"(?<!\w)(?:[A-Z]{1,2}\d[A-Z\d]?[ ]?\d[ABD-HJLNP-UW-Z]{2}"
-            r"|[A-CEGHJ-NPR-TVXY]\d[A-Z][ -]\d[A-Z]\d)(?!\w)"
-        ), re.NOFLAG),
+        (
+            (
+                r"(?<!\w)(?:[A-Z]{1,2}\d[A-Z\d]?[ ]?\d[ABD-HJLNP-UW-Z]{2}"
+                r"|[A-CEGHJ-NPR-TVXY]\d[A-Z][ -]\d[A-Z]\d)(?!\w)"
+            ),
+            re.NOFLAG,
+        ),
     )
-)  # fmt: skip
+)
 _CUE: Final = re.compile(
     _flat(
         r"""(?i)\b(?:address(?:es)?(?:\s+(?:is|to|below|of\s+\w+|for\s+\w+))?|live[sd]?\s+at|living\s+at|resid(?:es?|ing|ence)\s+at|ship(?:ped)?\s+(?:\w+\s+)?to|deliver(?:ed)?\s+(?:\w+\s+)?to|located\s+at|moved\s+to|meet\s+(?:me|you|us)\s+at

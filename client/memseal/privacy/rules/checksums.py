@@ -1,9 +1,10 @@
 """Check digits of cards, accounts and national identifiers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+Check = Callable[[str], bool]
 _DIGIT_AND_LETTER: Final = {letter: str(number) for number, letter in enumerate("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")}
 _TURNS: Final = (
     "0123456789", "1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258",

@@ -6,9 +6,13 @@ from typing import Final
 
 from memseal.privacy.rules.rule import Rule, compiled
 
-_DOMAINS: Final = """com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|co|me|tv|cc|us|uk|de|fr|es|it|nl|be|ch|at|pl|cz|sk|
-    hu|ro|bg|gr|pt|se|no|fi|dk|is|ie|ru|ua|tr|il|in|cn|jp|kr|hk|tw|sg|my|th|vn|id|ph|au|nz|za|ng|ke|eg|ma|br|mx|ar|cl|pe|ca|
-    eu|name|pro|xyz|online|site|shop|tech|cloud|email|link|ly|gl|example|test|local|internal|invalid"""
+_DOMAINS: Final = "|".join(
+    """
+    com org net edu gov mil int info biz io ai app dev co me tv cc us uk de fr es it nl be ch at pl cz sk hu ro bg gr pt
+    se no fi dk is ie ru ua tr il in cn jp kr hk tw sg my th vn id ph au nz za ng ke eg ma br mx ar cl pe ca eu name pro
+    xyz online site shop tech cloud email link ly gl example test local internal invalid
+    """.split()
+)
 _VERSION: Final = re.compile(r"(?i)\b(?:version|release|ver\.?|v|build|python|node)[ :=]*$")
 
 

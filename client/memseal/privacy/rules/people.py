@@ -19,8 +19,8 @@ _TITLE: Final = re.compile(rf"(?:\b{TITLE}\b\.?\s+)+$", re.IGNORECASE)
 _SUFFIX: Final = re.compile(r",?\s+(?:Jr|Sr|jr|sr|II|III|IV|Esq|PhD|Ph\.D|MD|M\.D|DDS|MBA|JD|RN)\b\.?")
 _PARTICLES: Final = frozenset(
     """
-    da de del della di do dos das du la le van von der den ten ter zu zur y e al el bin ibn ben bint abu ní ni nic mac mc
-    o st san
+    da de del della di do dos das du la le van von der den ten ter zu zur y e al el bin ibn ben bint abu ní ni nic mac
+    mc o st san
     """.split()
 )
 _GAP: Final = re.compile(r"\.? ?\s?|\. ?")

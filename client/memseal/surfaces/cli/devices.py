@@ -92,7 +92,7 @@ def revoke(
     with Vault.open(path, passphrase, embedder=None) as opened:
         known = [each for each in opened.devices() if each.status != "ended"]
         staying = [each for each in known if device not in (each.id, each.name)]
-        if not yes:
+        if not yes and not as_json:
             _show_staying(notes(), staying)
         if not asking.may_go_on(f"Remove {visible(device)} for good?", yes=yes):
             raise exits.Interrupted("nothing was changed")

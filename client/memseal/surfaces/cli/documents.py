@@ -18,7 +18,8 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | passwd | emergency_kit (a secret), devices_with_old_passphrase |
 | remember | memory, new |
 | show, supersede, retract, restore | memory |
-| recall | query, status (ok or empty), hits (memory, score, why) |
+| recall | query, status (ok or empty), reason (of empty), text (for a model), gap, … |
+| | … hits (memory, score, why, truncated), receipt (format-spec/recall.md) |
 | list | memories, total, limit, offset |
 | import | format, rows, new, known, changed, changed_origins, refused, refused_rows (line, reason), … |
 | | … unknown_fields (name: count), interrupted; with --dry-run also dry_run, first (the fields of memories) |
@@ -39,21 +40,21 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | demo | ok, claims (text, holds), totals |
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from memseal.errors import Finding
 from memseal.memory.memory import Memory
+from memseal.recall.packet import Packet, Recalled
 from memseal.surfaces.importing.items import ImportItem
 from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION
-from memseal.vault.background import SyncState
 from memseal.vault.bundle_import import BundleReport
 from memseal.vault.covering import Quarantined
 from memseal.vault.erasing import Erasure
 from memseal.vault.repairing import Repair
-from memseal.vault.searching import Hit
+from memseal.vault.standing import SyncState
 from memseal.vault.status import Status
 from memseal.vault.surveying import RepairPlan
 from memseal.vault.syncing import SyncReport
@@ -82,15 +83,23 @@ def of_memory(memory: Memory) -> Document:
     }
 
 
-def of_hits(query: str, hits: Sequence[Hit]) -> Document:
-    """Return search results: `status` is `ok` or `empty`, scores compare within one answer only."""
-    return {"query": query, "status": "ok" if hits else "empty", "hits": [_of_hit(hit) for hit in hits]}
+def of_packet(query: str, packet: Packet) -> Document:
+    """Return what was recalled; `status` is `ok` or `empty`, scores compare within one answer only."""
+    return {
+        "query": query,
+        "status": packet.status,
+        "reason": packet.reason,
+        "text": packet.text,
+        "gap": packet.gap,
+        "hits": [_of_recalled(hit) for hit in packet.hits],
+        "receipt": packet.receipt.to_value(),
+    }
 
 
-def _of_hit(hit: Hit) -> Document:
+def _of_recalled(hit: Recalled) -> Document:
     why = asdict(hit.why)
     why["terms"] = list(hit.why.terms)
-    return {"memory": of_memory(hit.memory), "score": hit.score, "why": why}
+    return {"memory": of_memory(hit.memory), "score": hit.score, "why": why, "truncated": hit.truncated}
 
 
 def of_export(memory: Memory) -> Document:

@@ -1,10 +1,11 @@
 """Commands that write and read single memories."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, cast, get_args
 
 import typer
 
 from memseal.memory.memory import DEFAULT_KIND, Memory, parse_id
+from memseal.recall.query import TimeRule
 from memseal.surfaces.cli import documents, exits
 from memseal.surfaces.cli.options import (
     AsJson,
@@ -26,10 +27,18 @@ from memseal.surfaces.cli.options import (
     filters,
     open_vault,
 )
-from memseal.surfaces.cli.output import advise, screen, write_json
-from memseal.surfaces.cli.pictures import show_hits, show_list, show_memory
+from memseal.surfaces.cli.output import advise, screen, write_json, write_text
+from memseal.surfaces.cli.pictures import show_list, show_memory, show_packet
 
 _SOURCE = "cli"
+_NO_BUDGET: Final = 1_000_000_000
+
+
+def _time_rule(value: str) -> str:
+    if value not in get_args(TimeRule):
+        raise typer.BadParameter(f"choose one of {', '.join(get_args(TimeRule))}")
+    return value
+
 
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="At most this many.")]
 
@@ -72,6 +81,16 @@ def remember(
 def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words to look for.")],
     limit: Limit = 10,
+    budget: Annotated[
+        int, typer.Option(metavar="N", min=0, max=_NO_BUDGET, help="At most this many characters of text for a model.")
+    ] = _NO_BUDGET,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Write only the text for a model.")] = False,
+    time: Annotated[
+        str, typer.Option(parser=_time_rule, metavar="RULE", help="A time in the query: prefer, only or ignore.")
+    ] = "prefer",
+    floor: Annotated[
+        float | None, typer.Option(metavar="X", min=-1, max=1, help="The likeness from which meaning counts.")
+    ] = None,
     kind: Kind = None,
     tag: Tags = None,
     author: Author = None,
@@ -84,18 +103,19 @@ def recall(
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
 ) -> int:
-    """Find memories by words and meaning, best first, each with its reasons."""
+    """Find memories by words, meaning and time ("last Tuesday"), best first, each with its reasons."""
     chosen = filters(
         kind=kind, tags=tag, author=author, thread=thread, source=source, since=since, until=until, state=state
     )
+    rule = cast("TimeRule", time)
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
-        hits = opened.search(query, limit=limit, **chosen)
+        packet = opened.recall(query, budget, limit=limit, floor=floor, time=rule, **chosen)
     if as_json:
-        write_json(documents.of_hits(query, hits))
-    elif hits:
-        show_hits(screen(), hits)
+        write_json(documents.of_packet(query, packet))
+    elif prompt:
+        write_text(packet.text)
     else:
-        screen().print("Nothing here is related to that.")
+        show_packet(screen(), packet)
     return exits.DONE
 
 

@@ -58,6 +58,13 @@ def advise(sentence: str) -> None:
         write_lines(console, Text(visible(sentence), "dim"))
 
 
+def write_text(text: str) -> None:
+    """Write a text as it is, for another program; nothing where there is none."""
+    if text:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+
 def write_json(document: Mapping[str, Any]) -> None:
     """Write the one JSON document of a command to standard output."""
     sys.stdout.write(json_text(document, indent=2) + "\n")

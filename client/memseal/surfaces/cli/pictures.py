@@ -1,6 +1,6 @@
 """What people see: every stored text goes through `visible`, so that no memory can draw on the screen."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 
 from rich.console import Console
@@ -9,10 +9,11 @@ from rich.text import Text
 
 from memseal.errors import Finding
 from memseal.memory.memory import Memory, State
+from memseal.recall.packet import Packet, Recalled
+from memseal.recall.receipt import EXPLAINED
 from memseal.surfaces.cli.output import write_lines
 from memseal.surfaces.display import shortened, visible
 from memseal.vault.branches import Joined
-from memseal.vault.searching import Hit
 from memseal.vault.status import Status
 
 _KIT_GROUPS = 8
@@ -20,10 +21,15 @@ _KIT_WIDTH = 74
 _INDENT = 4
 
 
-def show_hits(console: Console, hits: Sequence[Hit]) -> None:
-    """Print search results, best first, each with its reasons."""
-    for number, hit in enumerate(hits, start=1):
+def show_packet(console: Console, packet: Packet) -> None:
+    """Print what was recalled, best first, each with its reasons, and what is left out."""
+    if packet.reason is not None:
+        sentence = EXPLAINED[packet.reason]
+        console.print(f"{sentence[0].upper()}{sentence[1:]}.")
+    for number, hit in enumerate(packet.hits, start=1):
         _show_entry(console, f"{number:>2}  ", hit.memory, _reasons(hit))
+    if packet.gap:
+        write_lines(console, Text(packet.gap, "dim"))
 
 
 def show_list(console: Console, memories: Iterable[Memory]) -> None:
@@ -51,12 +57,14 @@ def _origin_line(memory: Memory) -> str:
     return " · ".join(parts)
 
 
-def _reasons(hit: Hit) -> str:
+def _reasons(hit: Recalled) -> str:
     parts = [f"score {hit.score:.2f}"]
     if hit.why.cosine is not None:
         parts.append(f"meaning {hit.why.cosine:.2f}")
     if hit.why.terms:
         parts.append(f"words: {visible(', '.join(hit.why.terms))}")
+    if hit.why.date > 0:
+        parts.append("its time")
     if hit.why.context > 0:
         parts.append("neighbours in its thread")
     return " · ".join(parts)

@@ -254,6 +254,54 @@ OPERATIONS: dict[str, Operation] = {
         {"own": "[bytes]", "there": "[bytes]"},
         {"common": "int", "follows": "bool", "ends": "[bytes]"},
     ),
+    "parse_pairing": Operation(
+        CLIENT,
+        "read a pairing code that somebody typed or a camera read (sync-protocol §9)",
+        {"text": "text"},
+        {"channel": "int", "secret": "bytes", "server": "text"},
+    ),
+    "agree": Operation(
+        CLIENT,
+        "one side (`A` or `B`) of SPAKE2 under a code: `random`, 64 bytes as a big-endian number modulo the group's "
+        "order, is its scalar, `own` its element, `element` the other side's, `key` is K",
+        {"side": "text", "code": "text", "random": "bytes", "element": "bytes"},
+        {"own": "bytes", "key": "bytes"},
+    ),
+    "open_hello": Operation(
+        CLIENT,
+        "what the shower that drew `random` makes of J1",
+        {"code": "text", "random": "bytes", "answer": "bytes"},
+        {"device_id": "bytes", "sign": "bytes", "wrap": "bytes", "device_name": "text"},
+    ),
+    "open_welcome": Operation(
+        CLIENT,
+        "what the joiner that drew `random`, and answered S1 (`opening`) with J1 (`answer`), makes of S2; `seed`, "
+        "`device_id` and `sign` are its private wrapping key, id and public signing key",
+        {
+            "code": "text",
+            "random": "bytes",
+            "opening": "bytes",
+            "answer": "bytes",
+            "welcome": "bytes",
+            "seed": "bytes",
+            "device_id": "bytes",
+            "sign": "bytes",
+        },
+        {
+            "vault": "bytes",
+            "sign": "bytes",
+            "version": "int",
+            "digest": "bytes",
+            "epoch": "int",
+            "vault_key": "bytes",
+        },
+    ),
+    "check_joined": Operation(
+        CLIENT,
+        "what the shower that drew `random`, and answered J1 (`answer`) with S2 (`welcome`), makes of J2",
+        {"code": "text", "random": "bytes", "answer": "bytes", "welcome": "bytes", "joined": "bytes"},
+        {"version": "int", "digest": "bytes"},
+    ),
     "decode_segment": Operation(
         CLIENT,
         "take a segment apart (sync-protocol §1)",

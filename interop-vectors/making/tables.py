@@ -52,6 +52,7 @@ GROUPS = {
     "keyring": "versions alone (K1), one after the other (K2 to K10), boxes and secrets",
     "branches": "two branches of a keyring: which is followed, and what a version that joins them ends",
     "kit": "emergency kit and recovery code: the strings, and what they open",
+    "pairing": "codes, the exchange on the curve, and what both sides say",
     "device": "device files, and passphrases that changed",
     "place": "which logs a keyring has, and whose they are",
     "checkpoint": "manifests, parts, and logs without their beginning",

@@ -1,5 +1,6 @@
 """Around every request: problems become answers, and each answer is counted and logged."""
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -23,10 +24,30 @@ class Answering:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        self._count = 0
+        self._done: asyncio.Event | None = None
+
+    async def finished(self) -> None:
+        """Wait until no request is being answered; connections are closed from now on as they are answered."""
+        self._done = asyncio.Event()
+        if self._count:
+            await self._done.wait()
 
     @web.middleware
     async def observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request by its handler, count it and log it."""
+        self._count += 1
+        try:
+            response = await self._observe(request, handler)
+        finally:
+            self._count -= 1
+            if self._done is not None and not self._count:
+                self._done.set()
+        if self._done is not None:
+            response.force_close()
+        return response
+
+    async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         started = time.perf_counter()
         response, code = await _answer(request, handler)
         seconds = time.perf_counter() - started

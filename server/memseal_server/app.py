@@ -35,11 +35,12 @@ class Server:
         self._limits = limits
         self.vaults = Vaults(self._store, limits)
         self.admission = Admission(self.vaults, limits, identities)
+        self.answering = Answering(self.metrics)
         self.operating = Operating(self._store, self.metrics, self.vaults.waiters)
 
     def application(self, paths: Iterable[str]) -> web.Application:
         """Return the application with every route of the table, below each of these paths."""
-        app = web.Application(middlewares=[Answering(self.metrics).observe])
+        app = web.Application(middlewares=[self.answering.observe])
         app.on_response_prepare.append(add_headers)
         handlers: Mapping[str, Handler] = {
             "get_heads": self._get_heads,

@@ -116,6 +116,7 @@ OPTIONS = (
     Option("max_vault_requests", _count, "100", "requests to one vault in a second, in the long run; 0 is no limit"),
     Option("max_waiters", _count, "10000", "requests that may wait for a change at a time"),
     Option("max_connections", _count, "12000", "connections at a time"),
+    Option("recheck_seconds", _seconds, "3", "how often a waiting request looks what other processes have stored"),
     Option("body_seconds", _seconds, "60", "time that a body may take to arrive, and an answer to be taken"),
     Option("drain_seconds", _seconds, "0", "time between the first signal to end, which turns /readyz, and the end"),
     Option("shutdown_seconds", _seconds, "10", "time that requests then have to be finished"),
@@ -194,6 +195,7 @@ def _limits(values: Mapping[str, Any]) -> Limits:
         max_vault_requests=values["max_vault_requests"] or None,
         max_waiters=values["max_waiters"],
         max_connections=values["max_connections"],
+        recheck_seconds=values["recheck_seconds"],
         body_seconds=values["body_seconds"],
     )
 

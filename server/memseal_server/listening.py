@@ -1,6 +1,7 @@
 """Take connections, and let go of them."""
 
 import asyncio
+import contextlib
 import logging
 import socket
 from http import HTTPStatus
@@ -20,6 +21,8 @@ _MAX_HEADER_BYTES = 4096
 # After a refusal, how long the rest of a body is thrown away before the connection is closed.
 _LINGERING_SECONDS = 2.0
 _BACKLOG = 1024
+# At the end, for the last answer to be written, and for what is broken off to notice.
+_BREAKING_OFF_SECONDS = 1.0
 # For connections beyond the limit: without a look at what they ask.
 _TURNED_AWAY = (
     b"HTTP/1.1 503 Service Unavailable\r\nServer: memseal-server\r\nRetry-After: 10\r\nConnection: close\r\n"
@@ -34,8 +37,11 @@ _silent.disabled = True
 class Listener:
     """A server that listens; `origin` is where, with the real port."""
 
-    def __init__(self, sockets: asyncio.Server, runner: web.AppRunner, server: Server, origin: str) -> None:
+    def __init__(
+        self, sockets: asyncio.Server, runner: web.AppRunner, server: Server, origin: str, finish_seconds: float
+    ) -> None:
         self._sockets = sockets
+        self._finish_seconds = finish_seconds
         self._runner = runner
         self._server = server
         self.origin = origin
@@ -49,6 +55,10 @@ class Listener:
         self.begin_to_end()
         self._sockets.close()
         self._server.vaults.waiters.close()
+        # Not left to aiohttp: once it shuts down, it reads no more of a body that is still coming.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._finish_seconds):
+                await self._server.answering.finished()
         await self._runner.cleanup()
 
 
@@ -70,7 +80,7 @@ async def listen(
     runner = web.AppRunner(
         server.application(paths | {""}),
         handler_cancellation=True,  # a device that hangs up waits no longer
-        shutdown_timeout=shutdown_seconds,
+        shutdown_timeout=_BREAKING_OFF_SECONDS,
     )
     await runner.setup()
     requests = cast("web.Server", runner.server)  # there from `setup` to `cleanup`
@@ -87,7 +97,7 @@ async def listen(
     origin = f"http://[{host}]:{real_port}" if ":" in host else f"http://{host}:{real_port}"
     if not identities:
         server.admission.identities = (origin.removesuffix(":80"),)
-    return Listener(sockets, runner, server, origin)
+    return Listener(sockets, runner, server, origin, shutdown_seconds)
 
 
 class _TurnedAway(asyncio.Protocol):

@@ -17,6 +17,7 @@ from memseal_server.newest import Missing
 from memseal_server.objects import Objects, parse_version
 from memseal_server.problems import Problem
 from memseal_server.segments import End
+from memseal_server.sharing import Sharing
 from memseal_server.streams import Streams
 from memseal_server.versions import Refused, Version
 from memseal_server.waiting import Waiters
@@ -61,6 +62,8 @@ class Vaults:
         self._limits = limits
         self._invitations = Invitations(store)
         self._storing: set[asyncio.Task[bool]] = set()  # the event loop itself keeps no task alive
+        # Of those that wait for a vault all look again when it changes, and in a bucket each log is a question.
+        self._sharing = Sharing[bytes, Heads]()
         self.waiters = Waiters(limits.max_waiters)
         self.streams = Streams(self._objects, limits, self.waiters)
         self.floors = Floors(self._objects, limits, self.waiters)
@@ -75,7 +78,7 @@ class Vaults:
 
     async def heads(self, vault: bytes) -> Heads:
         """Return the vault's heads as the store has them now."""
-        return await self._objects.settled(vault, lambda: self._heads(vault))
+        return await self._sharing.run(vault, lambda: self._objects.settled(vault, lambda: self._heads(vault)))
 
     async def changed_heads(
         self, vault: bytes, key: bytes, known_tags: Container[str], wait_seconds: float

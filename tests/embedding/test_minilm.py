@@ -84,3 +84,31 @@ def test_with_the_extra_the_local_model_is_the_default() -> None:
 def test_notice_of_the_tokenizer_lies_beside_it() -> None:
     notice = files("memseal.embedding").joinpath("data", "NOTICE.txt").read_text(encoding="utf-8")
     assert "Apache License, Version 2.0" in notice
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ("The boiler code is 4711", True),
+        ("4711", True),
+        ("Où est le café?", True),
+        ("mẹ tôi ở Đà Nẵng", True),
+        ("my iPhone 手机 is broken", True),
+        ("great 😀", True),
+        ("我的iPhone坏了吗现在", False),
+        ("北京的天气", False),
+        ("รถไฟ", False),
+        ("где вокзал", False),
+        ("Πού", False),
+        ("سلام", False),
+        ("😀", False),
+        ("→", False),
+    ],
+)
+def test_model_says_which_texts_it_was_made_for(text: str, is_read: bool) -> None:
+    assert MiniLmEmbedder().reads(text) is is_read
+
+
+def test_texts_that_the_model_does_not_read_are_all_alike_to_it(embedder: Embedder) -> None:
+    train, market = embedder.embed(["รถไฟ", "วันนี้ฉันไปตลาดซื้อมะม่วง"])
+    assert train @ market > 0.9

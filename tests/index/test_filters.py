@@ -112,6 +112,13 @@ def test_time_window_goes_by_when_it_happened_rather_than_when_it_was_written() 
     assert found(state, since=NOON - timedelta(days=1)) == []
 
 
+def test_window_of_writing_goes_by_when_it_was_written_whenever_it_happened() -> None:
+    state = VaultState()
+    remember(state, "years ago", captured_at=to_microseconds(NOON - timedelta(days=900)))
+    assert found(state, written_since=NOON) == found(state, written_until=NOON + MICROSECOND) == ["years ago"]
+    assert found(state, written_since=NOON + MICROSECOND) == found(state, written_until=NOON) == []
+
+
 @pytest.mark.parametrize("name", ["kinds", "Kind", "", "limit", "n = 1 OR kind"])
 def test_unknown_filter_is_refused_and_the_known_ones_are_named(name: str) -> None:
     with pytest.raises(FilterUnknown) as caught:

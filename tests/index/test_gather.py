@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memseal.index.gather import gather
+from memseal.index.gather import Favoured, gather
 from memseal.index.lexical import LexicalIndex
 from memseal.index.vectors import VectorIndex
 from memseal.recall.candidates import Candidates
@@ -90,3 +90,33 @@ def test_time_of_a_memory_is_when_it_was_captured_or_else_written() -> None:
 
 def test_nothing_found_gives_empty_columns() -> None:
     assert len(found("zeppelin")) == 0
+
+
+def test_favoured_memories_have_a_pool_of_their_own() -> None:
+    lexical = LexicalIndex(CONNECTION)
+    mask = np.zeros(8, np.bool_)
+    mask[7] = True
+    for favoured, numbers in ((None, [1, 2, 3, 6]), (Favoured(mask, np.array([5])), [1, 2, 3, 5, 6, 7])):
+        columns = gather(CONNECTION, lexical, None, parse_query("lake"), None, pool=2, favoured=favoured)
+        assert set(columns.numbers.tolist()) <= set(numbers)
+        assert (7 in columns.numbers) == (5 in columns.numbers) == (favoured is not None)
+
+
+def test_what_the_model_does_not_read_has_no_cosine(vectors: VectorIndex) -> None:
+    query, lexical = parse_query("bees"), LexicalIndex(CONNECTION)
+    vector = np.array([1.0, 0.0, 0.0, 0.0], np.float32)
+    read = gather(CONNECTION, lexical, vectors, query, vector)
+    unread = gather(CONNECTION, lexical, vectors, query, vector, reads=lambda text: "Bees" not in text)
+    assert read.numbers.tolist() == unread.numbers.tolist()
+    bees = read.numbers.tolist().index(5)
+    assert read.cosine[bees] == 1
+    assert np.isnan(unread.cosine[bees])
+
+
+def test_term_that_a_large_part_of_many_memories_has_is_common() -> None:
+    rows = [(f"tea {'green' if number < 15 else 'black'}", None, None, None) for number in range(110)]
+    connection = memories(rows)
+    columns = gather(connection, LexicalIndex(connection), None, parse_query("green tea bicycle"), None)
+    assert columns.common == 0b010
+    few = memories(rows[:20])
+    assert gather(few, LexicalIndex(few), None, parse_query("green tea"), None).common == 0

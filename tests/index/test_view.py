@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from memseal.errors import FormatError
 from memseal.format.content import Column
 from memseal.index.state import VaultState
 from memseal.index.view import EMBEDDING, View, decoded
@@ -191,3 +192,12 @@ def test_operations_that_are_not_valid_are_named_and_the_others_count() -> None:
         "operation_unknown",
     ]
     assert view.state.count() == 1
+
+
+def test_image_whose_words_were_split_by_other_rules_is_refused() -> None:
+    state = VaultState()
+    image = VaultState(state.image())
+    image.connection.execute("PRAGMA user_version = 0")
+    with pytest.raises(FormatError) as caught:
+        VaultState(image.image())
+    assert caught.value.code == "record_content"

@@ -1,6 +1,7 @@
 """Sanitizers and recognisers for the tests."""
 
 import random
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -46,10 +47,9 @@ class Marked:
     def detect(self, texts: Sequence[str]) -> list[list[Span]]:
         return [
             [
-                Span(start, start + len(value), name.rstrip("0123456789"), 0.9, "test")
+                Span(*match.span(), name.rstrip("0123456789"), 0.9, "test")
                 for name, value in self._values.items()
-                for start in range(len(text))
-                if text.startswith(value, start)
+                for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", text)
             ]
             for text in texts
         ]

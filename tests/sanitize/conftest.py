@@ -14,7 +14,8 @@ def no_sockets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     def refuse(*_: object, **__: object) -> NoReturn:
         raise AssertionError("the sanitizer opened a socket")
 
-    monkeypatch.setattr(socket, "socket", refuse)
+    for name in ("connect", "bind", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 

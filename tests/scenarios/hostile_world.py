@@ -12,6 +12,7 @@ from memseal.vault.joining import join_with
 from memseal.vault.proving import KitOpener
 from memseal.vault.syncing import SyncReport
 from memseal.vault.vault import Vault
+from tests.scenarios.conftest import ServerProcess
 from tests.scenarios.hostile_server import HostileServer
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
@@ -61,7 +62,7 @@ class World:
         self.two.close()
 
 
-def joined(server: HostileServer, folder: Path, kit_text: str) -> Vault:
+def joined(server: HostileServer | ServerProcess, folder: Path, kit_text: str) -> Vault:
     """Join from a new device."""
     stretch = stretch_of(PASSPHRASE)
     join_with(folder, OsDisk(), KitOpener(parse_kit(kit_text), stretch), stretch, server.url, folder.name)

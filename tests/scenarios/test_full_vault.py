@@ -52,6 +52,36 @@ def test_write_rejected_for_quota_arrives_once_there_is_room(tmp_path: Path, sta
             assert one.state_digest() == two.state_digest()
 
 
+def test_full_vault_is_compacted_and_what_was_refused_arrives_without_a_higher_limit(
+    tmp_path: Path, start_server: StartServer
+) -> None:
+    server = start_server("store", "--max-vault-bytes", str(LIMIT))
+    with laptop(tmp_path) as one:
+        count = fill(one, server.url)
+        first = one.list(limit=1)[0]
+        assert one.compact()
+        one.sync()
+        later = one.remember("and this one later", source="me")
+        one.sync()
+        with Vault.join(tmp_path / "phone", one.emergency_kit, PASSPHRASE, server.url, embedder=None) as two:
+            assert len(two.list(limit=500)) == count + 1
+            assert {first.id, later.id} <= {memory.id for memory in two.list(limit=500)}
+            assert one.state_digest() == two.state_digest()
+        assert one.erase(first.id).done
+        assert one.sync().findings == []
+
+
+def test_full_vault_can_be_compacted_again_and_again(tmp_path: Path, start_server: StartServer) -> None:
+    server = start_server("store", "--max-vault-bytes", str(LIMIT))
+    with laptop(tmp_path) as one:
+        for _ in range(3):
+            fill(one, server.url)
+            assert one.compact()
+            one.sync()
+        assert one.verify() == []
+        assert one.status().findings == []
+
+
 def invite(store: Path, *options: str) -> str:
     command = [sys.executable, "-m", "memseal_server", "invite", "--store", str(store), *options]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout.strip()

@@ -780,7 +780,7 @@ def empty(stick: Path) -> None:
 
 
 def swap(stick: Path) -> None:
-    first, second, *_ = segments(stick)
+    first, second, *_ = [path for path in segments(stick) if path.parent.parent.name == "logs"]
     one, two = first.read_bytes(), second.read_bytes()
     first.write_bytes(two)
     second.write_bytes(one)

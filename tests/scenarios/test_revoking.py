@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memseal.errors import DeviceEnded, DeviceUnknown, KitOrPassphrase
+from memseal.errors import DeviceEnded, DeviceUnknown, KitOrPassphrase, RemoteRefused
 from memseal.format.kit import parse_kit
 from memseal.store.disk import OsDisk
 from memseal.vault import revoking
@@ -142,3 +142,32 @@ def test_copy_of_the_removed_devices_folder_is_out_as_well(vaults: Vaults) -> No
     with open_vault(vaults.laptop) as laptop:
         laptop.sync()
         assert laptop.count() == 2
+
+
+def test_device_is_removed_though_the_vault_is_full(tmp_path: Path, start_server: StartServer) -> None:
+    """What could not be sent goes on, sealed anew, when there is room."""
+    server = start_server("store", "--max-vault-bytes", "60000")
+    laptop, phone = tmp_path / "laptop", tmp_path / "phone"
+    new_folder(laptop)
+    with open_vault(laptop) as vault:
+        vault.sync(server.url)
+        join(phone, vault.emergency_kit)
+        for number in range(40):
+            vault.remember(f"number {number} " + "x" * 2_000, source="test")
+        with pytest.raises(RemoteRefused) as caught:
+            vault.sync()
+        assert caught.value.code == "limit"
+        revoke(vault)
+        assert [device.status for device in vault.devices()] == ["this", "ended"]
+        port = int(server.url.rpartition(":")[2])
+        server.stop()
+        start_server("store", port=port)
+        vault.sync()
+        assert vault.status().unsent_bytes == 0
+        join(tmp_path / "tablet", vault.emergency_kit)
+        with open_vault(tmp_path / "tablet") as tablet:
+            tablet.sync()
+            assert tablet.state_digest() == vault.state_digest()
+            assert tablet.count() == 40
+    with open_vault(phone) as lost, pytest.raises(DeviceEnded):
+        lost.sync()

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -60,7 +60,7 @@ class Meddler:
 
 
 @asynccontextmanager
-async def meddling(target: str, port: int = 0) -> AsyncIterator[Meddler]:
+async def meddling(target: str, port: int = 0) -> AsyncGenerator[Meddler]:
     """Listen on a port (0: any free one), and pass everything on to the S3 server at `target`."""
     meddler = Meddler(target)
     async with ClientSession(auto_decompress=False) as session:
@@ -74,5 +74,9 @@ async def meddling(target: str, port: int = 0) -> AsyncIterator[Meddler]:
             await server.shutdown(1)
 
 
-def is_put(request: web.BaseRequest) -> bool:
-    return request.method == "PUT"
+def of_method(method: str) -> Callable[[web.BaseRequest], bool]:
+    """Take requests of this method."""
+    return lambda request: request.method == method
+
+
+is_put = of_method("PUT")

@@ -15,6 +15,8 @@ from threading import Thread
 import pytest
 
 BUCKET = "tests"
+# For tests whose store is the fixture's: once in a folder, once in a bucket of SeaweedFS.
+on_each_store = pytest.mark.parametrize("store_address", ["sqlite", "seaweed"], indirect=True)
 _SECRET = "a secret for tests"
 _PORTS = ("master.port", "volume.port", "filer.port", "s3.port", "admin.port")
 _READY = "Press Ctrl+C to stop all components"

@@ -17,7 +17,7 @@ from memseal_server.limits import Limits
 from memseal_server.listening import listen
 from tests.server.building import Draft, Log, some_bytes
 from tests.server.calling import Caller
-from tests.server.meddling import Meddler, is_put, meddling
+from tests.server.meddling import Meddler, is_put, meddling, of_method
 from tests.server.seaweed import BUCKET
 
 MEBIBYTE = 1024 * 1024
@@ -107,8 +107,7 @@ async def test_put_that_is_told_to_come_again_comes_again_with_the_same_key(
 
 async def test_reads_and_deletes_whose_answers_are_lost_are_asked_again(store: BucketStore, meddler: Meddler) -> None:
     await store.put_new("a/1", b"x")
-    for method in ("GET", "HEAD", "GET", "DELETE"):
-        meddler.lost.append(lambda request, method=method: request.method == method)
+    meddler.lost += [of_method(method) for method in ("GET", "HEAD", "GET", "DELETE")]
     assert await store.get("a/1") == b"x"
     assert await store.missing(["a/1"]) == []
     assert await store.listed("", "", 9) == [Listed("a/1", 1)]

@@ -15,6 +15,7 @@ from memseal_server.vaults import Vaults
 from tests.server.building import BODY_SIZE, Draft, private_key, public, record, some_bytes
 from tests.server.calling import Caller
 from tests.server.running import start, start_dying
+from tests.server.seaweed import on_each_store
 
 REFILL = "refill=true"
 ALICE = public(private_key("alice"))
@@ -64,6 +65,7 @@ class SlowStore(SqliteStore):
 # What came stripped.
 
 
+@on_each_store
 async def test_stripped_version_is_completed_by_another_device(caller: Caller, first: Draft, second: Draft) -> None:
     await caller.register(first)
     assert (await caller.put_version(second.stripped(), "stranger", query=REFILL)).status == 201
@@ -93,6 +95,7 @@ async def test_complete_version_is_not_completed_again(caller: Caller, first: Dr
     assert (await caller.get_version(first, 1)).body == first.build()
 
 
+@on_each_store
 async def test_heads_say_whether_the_newest_version_is_whole(caller: Caller, first: Draft) -> None:
     await caller.put_version(first.stripped(), query=REFILL)
     assert (await caller.get_heads(first.vault)).json["keyring"]["whole"] is False
@@ -147,6 +150,7 @@ async def test_other_version_of_the_number_is_a_conflict(caller: Caller, first: 
 # Races, crashes, hang-ups.
 
 
+@on_each_store
 async def test_one_of_racing_completions_is_the_first(caller: Caller, other_caller: Caller, first: Draft) -> None:
     await caller.put_version(first.stripped(), query=REFILL)
     callers = [caller, other_caller] * 4
@@ -155,6 +159,7 @@ async def test_one_of_racing_completions_is_the_first(caller: Caller, other_call
     assert (await caller.get_version(first, 1)).body == first.build()
 
 
+@on_each_store
 async def test_whole_version_that_races_its_stripped_form_is_there_in_the_end(
     caller: Caller, other_caller: Caller, first: Draft
 ) -> None:
@@ -165,6 +170,7 @@ async def test_whole_version_that_races_its_stripped_form_is_there_in_the_end(
     assert (await caller.get_version(first, 1)).body == first.build()
 
 
+@on_each_store
 async def test_sealed_part_without_its_open_part_is_no_version(
     caller: Caller, store: BlobStore, first: Draft, second: Draft
 ) -> None:
@@ -188,6 +194,7 @@ async def test_sealed_part_without_its_open_part_does_not_keep_another_version_o
     assert (await caller.put_version(second)).outcome == (409, "keyring_conflict")
 
 
+@on_each_store
 async def test_sealed_part_of_a_version_that_lost_its_number_goes(
     caller: Caller, other_caller: Caller, store: BlobStore, first: Draft
 ) -> None:
@@ -204,6 +211,7 @@ async def test_sealed_part_of_a_version_that_lost_its_number_goes(
     assert sealed == [sealed_key(first), sealed_key(winner)]
 
 
+@on_each_store
 async def test_parts_are_stored_under_keys_of_their_own(caller: Caller, store: BlobStore, first: Draft) -> None:
     await caller.register(first)
     assert await store.get(open_key(first)) == first.stripped()

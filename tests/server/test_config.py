@@ -1,6 +1,7 @@
 """Options: where they stand, which comes first, and what is said of those that cannot be used."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_every_option_can_stand_in_the_file(file: Path) -> None:
         'store = "s3://bucket/some/prefix"\nlisten = "[::1]:0"\nurl = ["https://a.example", "http://b.example:81/v"]\n'
         'registration = "token"\nmax_vault_bytes = "2 GiB"\n'
         "max_vault_objects = 7\nmax_object_bytes = 1_000\nmax_vault_requests = 0\nmax_waiters = 8\n"
-        "max_connections = 9\nbody_seconds = 1.5\ndrain_seconds = 2\nshutdown_seconds = 3\n"
+        "max_connections = 9\nrecheck_seconds = 4\nbody_seconds = 1.5\ndrain_seconds = 2\nshutdown_seconds = 3\n"
         'log_level = "debug"\nlog_format = "logfmt"\n'
     )
     found = config.read(config.settings({}, {}, file))
@@ -55,7 +56,7 @@ def test_every_option_can_stand_in_the_file(file: Path) -> None:
     limits = found.limits
     assert (limits.registration, limits.max_vault_bytes, limits.max_vault_objects) == ("token", 2048 * MIB, 7)
     assert (limits.max_object_bytes, limits.max_vault_requests, limits.max_waiters) == (1_000, None, 8)
-    assert (limits.max_connections, limits.body_seconds) == (9, 1.5)
+    assert (limits.max_connections, limits.recheck_seconds, limits.body_seconds) == (9, 4, 1.5)
     assert (found.drain_seconds, found.shutdown_seconds, found.log_level, found.log_format) == (2, 3, "debug", "logfmt")
 
 
@@ -131,6 +132,17 @@ def test_folder_of_windows_is_no_scheme() -> None:
 
 def test_object_limit_is_never_above_the_protocols() -> None:
     assert read({"max_object_bytes": ["1GiB"]}).limits.max_object_bytes == 68 * MIB
+
+
+def test_sample_file_names_every_option_with_its_default() -> None:
+    sample = Path(__file__).parent.parent.parent / "server" / "memseal-server.toml"
+    config.read(config.settings({}, {}, sample))
+    text = sample.read_text(encoding="utf-8")
+    for option in config.OPTIONS:
+        match = re.search(rf"^(# )?{option.name} = (.+)$", text, re.MULTILINE)
+        assert match is not None, option.name
+        if match[1]:  # one that is commented out
+            assert match[2].strip('"') == option.default
 
 
 # The program.

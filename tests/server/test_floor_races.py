@@ -16,9 +16,8 @@ from memseal_server.vaults import Vaults
 from tests.server.building import Draft, Log, manifest, object_id, part, private_key, public
 from tests.server.calling import Caller
 from tests.server.running import end_all, start, start_dying
+from tests.server.seaweed import on_each_store
 from tests.server.wrapping import Wrapping
-
-on_each_store = pytest.mark.parametrize("store_address", ["sqlite", "seaweed"], indirect=True)
 
 ALICE = public(private_key("alice"))
 

@@ -8,6 +8,7 @@ from memseal_server.blobs import BlobStore
 from memseal_server.limits import Limits
 from tests.server.building import Draft, Log, object_id, part, private_key
 from tests.server.calling import Caller
+from tests.server.seaweed import on_each_store
 
 BELOW = (410, "below_floor")
 UNMET = (409, "floor_unmet")
@@ -37,6 +38,7 @@ async def keys_of(store: BlobStore, log: Log) -> list[int]:
 # What a floor needs.
 
 
+@on_each_store
 async def test_floor_whose_manifest_is_not_here_is_unmet(caller: Caller, first: Draft, log: Log) -> None:
     await register_and_push(caller, first, log)
     await caller.put_part(first.vault, "a", part(first.vault, "a"))
@@ -59,6 +61,7 @@ async def test_floor_with_the_digest_of_another_manifest_is_unmet(caller: Caller
     assert answer.json["object"] == object_id("one").hex()
 
 
+@on_each_store
 async def test_floor_with_a_part_that_is_not_here_is_unmet(caller: Caller, first: Draft) -> None:
     await caller.register(first)
     await caller.put_checkpoint(first.vault, "one", "a", "c")
@@ -163,6 +166,7 @@ async def test_row_that_moves_within_a_segment_is_unmet(caller: Caller, first: D
 # What it deletes.
 
 
+@on_each_store
 async def test_what_lies_below_is_deleted_and_what_lies_above_stays(
     caller: Caller, first: Draft, log: Log, store: BlobStore
 ) -> None:
@@ -172,6 +176,7 @@ async def test_what_lies_below_is_deleted_and_what_lies_above_stays(
     assert await caller.there(first.vault, "one", "a") == ["one", "a"]
 
 
+@on_each_store
 async def test_next_floor_deletes_what_only_earlier_ones_name(caller: Caller, first: Draft, log: Log) -> None:
     await register_and_push(caller, first, log)
     await caller.put_checkpoint(first.vault, "to come", "d")
@@ -184,6 +189,7 @@ async def test_next_floor_deletes_what_only_earlier_ones_name(caller: Caller, fi
     assert await caller.there(first.vault, *everything) == ["two", "to come", "b", "c", "d"]
 
 
+@on_each_store
 async def test_part_can_come_back_in_a_later_floor(caller: Caller, first: Draft) -> None:
     await caller.register(first)
     one = await caller.commit(first, "one", ["a"])
@@ -198,6 +204,7 @@ async def test_part_can_come_back_in_a_later_floor(caller: Caller, first: Draft)
     assert await caller.there(first.vault, "one", "two", "three", "a", "b") == ["three", "a"]
 
 
+@on_each_store
 async def test_part_that_was_swept_and_put_again_is_swept_again(caller: Caller, first: Draft) -> None:
     await caller.register(first)
     one = await caller.commit(first, "one", ["a"])
@@ -207,6 +214,7 @@ async def test_part_that_was_swept_and_put_again_is_swept_again(caller: Caller, 
     assert await caller.there(first.vault, "a", "b") == ["b"]
 
 
+@on_each_store
 async def test_more_segments_than_are_deleted_at_once_are_deleted(
     caller: Caller, first: Draft, log: Log, store: BlobStore
 ) -> None:

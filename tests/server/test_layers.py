@@ -24,7 +24,18 @@ LAYERS = [
     ["newest", "blobs.opening", "observing", "checking"],
     ["keys"],
     ["segments", "checkpoints", "keyring", "metrics", "openapi", "blobs.sqlite", "blobs.bucket", "blobs.probing"],
-    ["versions", "problems", "blobs.worker", "blobs.files", "blobs.s3", "logs", "recent", "routes", "addresses"],
+    [
+        "versions",
+        "problems",
+        "blobs.worker",
+        "blobs.files",
+        "blobs.s3",
+        "logs",
+        "recent",
+        "sharing",
+        "routes",
+        "addresses",
+    ],
     ["container", "packed", "blobs"],
     [""],  # the package itself: its version
 ]

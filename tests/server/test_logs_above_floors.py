@@ -4,8 +4,9 @@ import pytest
 
 from tests.server.building import Draft, Log, manifest, object_id, part, preamble, private_key, record, segment
 from tests.server.calling import Caller
+from tests.server.seaweed import on_each_store
 
-pytestmark = pytest.mark.parametrize("store_address", ["sqlite", "seaweed"], indirect=True)
+pytestmark = on_each_store
 
 BELOW = (410, "below_floor")
 REFILL = "refill=true"

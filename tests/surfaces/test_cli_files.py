@@ -227,7 +227,7 @@ def test_export_leaves_out_what_was_taken_back_and_says_so(cli: Command, tmp_pat
     kept = cli("remember", "old", "--json").document["memory"]["id"]
     cli("supersede", kept, "new")
     path = tmp_path / "out.jsonl"
-    assert cli("export", str(path)).out == f"1 memories are in {path}, 1 were left out\n"
+    assert cli("export", str(path)).out == f"1 memories are in {path}, 1 were left out (1 superseded)\n"
     everything = cli("export", "-", "--state", "all").out
     rows = [json.loads(line) for line in everything.splitlines()]
     assert [(row["content"], row["state"]) for row in rows] == [("old", "superseded"), ("new", "active")]

@@ -2,12 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from memseal.errors import KeyringForked, KitOrPassphrase, MemsealError, PassphraseWrong, RemoteUnreachable
+from memseal.errors import FormatError, KeyringForked, KitOrPassphrase, MemsealError, PassphraseWrong, RemoteUnreachable
+from memseal.format.acceptance import accept as accepted
+from memseal.format.boxes import build_version
+from memseal.format.derivation import epoch_signing_key
+from memseal.format.keys import VaultKey
+from memseal.format.primitives import public_signing_key
 from memseal.vault import branching, rekeying, revoking
 from memseal.vault.branches import joined_by
 from memseal.vault.syncing import SyncReport
@@ -309,6 +315,36 @@ def test_forged_name_of_the_branch_here_is_not_followed(world: World) -> None:
     assert_one_vault(world, BOTH, world.one, world.two)
 
 
+def test_who_joins_by_the_newest_kit_is_not_led_to_the_branch_of_a_removed_device(world: World) -> None:
+    """Three, removed here, makes a version of its own there, with the kit's public keys and slot from here."""
+    revoke(world.one, world.three)
+    true, kit = world.remote.versions[-1], world.one.vault.emergency_kit
+    world.put_back()
+    with world.three.vault._writing() as opened:
+        public, key = opened.keychain.keyring.public, VaultKey(bytes(range(32)))
+        epoch_keys = [
+            epoch_signing_key(opened.keychain.vault_key, true.vault_id, public.epoch),
+            epoch_signing_key(key, true.vault_id, public.epoch + 1),
+        ]
+        number = public.version + 1
+        changed = replace(
+            public,
+            version=number,
+            previous=opened.keychain.keyring.newest.digest,
+            epoch=public.epoch + 1,
+            epoch_since=number,
+            epoch_key=public_signing_key(epoch_keys[1]),
+            kit=true.public.kit,
+        )
+        signers = [opened.device.keys.sign, *epoch_keys]
+        forged = build_version(true.vault_id, changed, key, opened.keychain.secrets, true.slots, signers)
+    accepted(world.remote.versions[-1], forged)
+    world.remote.versions.append(forged)
+    with pytest.raises(FormatError) as caught:
+        world.joined(kit)
+    assert caught.value.code == "slot_mismatch"
+
+
 # ── what else was on one branch ─────────────────────────────────────────────────────────────────────
 
 
@@ -369,6 +405,82 @@ def test_memory_keeps_its_id_and_first_stamp(world: World) -> None:
 
 def stamps(device: Device) -> dict[bytes, bytes]:
     return dict(device.vault._opened.logbook.view.state.connection.execute("SELECT id, stamp FROM memories"))
+
+
+class History:
+    """Things that devices do, drawn from a seed, and what the memories are afterwards."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.written = set(BEFORE)
+        self.erased = set[str]()
+
+    def goes_on(self, device: Device) -> None:
+        """Do a few things on a device, and synchronise it now and then."""
+        for _ in range(self.random.randrange(1, 6)):
+            self.random.choice(
+                [self.remember, self.remember, self.supersede, self.retract, self.erase, self.compact, self.rekey]
+            )(device)
+            if self.random.random() < 0.5:
+                device.sync()
+
+    def remember(self, device: Device) -> None:
+        self.written.add(content := f"number {len(self.written)} of {device.folder.name}")
+        device.vault.remember(content, source="test", tags=[device.folder.name])
+
+    def one_of(self, device: Device) -> str | None:
+        memories = [memory.id for memory in device.vault.list(limit=1_000)]
+        return self.random.choice(sorted(memories)) if memories else None
+
+    def supersede(self, device: Device) -> None:
+        if (target := self.one_of(device)) is not None:
+            self.written.add(content := f"number {len(self.written)} instead, of {device.folder.name}")
+            device.vault.supersede(target, content, source="test")
+
+    def retract(self, device: Device) -> None:
+        if (target := self.one_of(device)) is not None:
+            device.vault.retract(target, reason=device.folder.name)
+
+    def erase(self, device: Device) -> None:
+        if (target := self.one_of(device)) is not None:
+            before = contents(device)
+            device.vault.erase(target)
+            self.erased |= before - contents(device)
+
+    def compact(self, device: Device) -> None:
+        device.vault.compact()
+
+    def rekey(self, device: Device) -> None:
+        device.vault.rekey()
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_any_histories_of_two_branches_come_together(world: World, seed: int) -> None:
+    history, here, there = History(seed), (world.one, world.three), world.two
+    for _ in range(3):
+        history.goes_on(history.random.choice(here))
+    for device in here:
+        device.vault.rekey()
+        device.sync()
+    world.put_back()
+    there.sync()
+    there.vault.rekey()
+    history.goes_on(there)
+    there.sync()
+    for device in history.random.sample(here, k=2):
+        device.vault.remember(f"unsent {device.folder.name}", source="test")
+        history.written.add(f"unsent {device.folder.name}")
+        accept(device)
+        history.goes_on(there)
+    everybody = (*here, there)
+    for device in everybody * 3:
+        device.sync()
+    for device in everybody:
+        assert contents(device) == history.written - history.erased
+        assert device.vault.state_digest() == there.vault.state_digest()
+        assert device.vault.status().findings == []
+        device.reopen(from_cache=False)
+        assert contents(device) == history.written - history.erased
 
 
 # ── cut short ───────────────────────────────────────────────────────────────────────────────────────

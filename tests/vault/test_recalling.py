@@ -185,8 +185,9 @@ def test_same_recall_gives_the_same_packet(vault: Vault) -> None:
     ],
 )
 def test_argument_that_cannot_be_meant_is_refused(vault: Vault, wrong: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = {"query": "tea", **wrong}
     with pytest.raises((TypeError, ValueError)):
-        vault.recall(**{"query": "tea", **wrong})
+        vault.recall(**arguments)
 
 
 def test_unknown_filter_is_refused(vault: Vault) -> None:

@@ -20,7 +20,14 @@ _TAGGED = (
     " AND NOT EXISTS (SELECT 1 FROM tags_removed r"
     " WHERE (r.target, r.tag, r.added_by) = (t.target, t.tag, t.added_by)))"
 )
-NAMES = frozenset((*_EQUAL, "tags", "since", "until", "state"))
+_HAPPENED, _WRITTEN = "coalesce(m.captured_at, m.written_at)", "m.written_at"
+_TIMES: Mapping[str, str] = {
+    "since": f"{_HAPPENED} >= ?",
+    "until": f"{_HAPPENED} < ?",
+    "written_since": f"{_WRITTEN} >= ?",
+    "written_until": f"{_WRITTEN} < ?",
+}
+NAMES = frozenset((*_EQUAL, *_TIMES, "tags", "state"))
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,8 @@ class Condition:
 
 def condition(filters: Mapping[str, Any]) -> Condition:
     """Return the condition of filters: equal `kind`, `author`, `thread`, `source`, `origin`; all of `tags`; `since` and
-    `until` (aware datetimes, half-open, on `captured_at` or else `written_at`); `state` (default `active`).
+    `until` (aware datetimes, half-open, on `captured_at` or else `written_at`), `written_since` and `written_until` (on
+    `written_at`); `state` (default `active`).
 
     Raises `FilterUnknown`, `TypeError` or `ValueError`.
     """
@@ -62,11 +70,10 @@ def _part(name: str, value: Any) -> tuple[Sequence[str], Sequence[Any]]:
             raise TypeError("tags is a list of texts")
         _check_unicode(name, *tags)
         return [_TAGGED] * len(tags), tags
-    if name in ("since", "until"):
+    if name in _TIMES:
         if not isinstance(value, datetime):
             raise TypeError(f"{name} is an aware datetime, not {type(value).__name__}")
-        compare = ">=" if name == "since" else "<"
-        return [f"coalesce(m.captured_at, m.written_at) {compare} ?"], [to_microseconds(value)]
+        return [_TIMES[name]], [to_microseconds(value)]
     if not isinstance(value, str):
         raise TypeError(f"{name} is a text, not {type(value).__name__}")
     _check_unicode(name, value)

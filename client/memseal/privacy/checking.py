@@ -20,17 +20,21 @@ class Finder:
     """Finds in a text what a session knows already."""
 
     def __init__(self, pairs: Pairs, lexicon: Lexicon) -> None:
-        """Take the pairs as they are now; `version` says for which state this one is right."""
-        self.version = pairs.version
+        """Take the pairs; `renew` takes in those that were added since."""
+        self._pairs = pairs
+        self._taken = 0
         self._lexicon = lexicon
         self._phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         self._data: dict[str, list[tuple[str, str]]] = {}
         self._packed: dict[str, str] = {}  # of scripts without spaces
-        for entry in pairs.entries():
+        self.renew()
+
+    def renew(self) -> None:
+        """Take in the pairs that were added."""
+        for entry in self._pairs.entries(self._taken):
+            self._taken += 1
             for value in entry.surfaces.values():
                 self._take(entry, value)
-        for rivals in self._phrases.values():
-            rivals.sort(key=lambda rival: -len(rival[0]))
 
     def find(self, text: str) -> Iterator[Span]:
         """Return where known values stand, in whatever case, accents' form or disguise."""
@@ -64,6 +68,7 @@ class Finder:
         known = self._phrases.setdefault(words[0], [])
         if all(rival != words for rival, _ in known):
             known.append((words, kind))
+            known.sort(key=lambda rival: -len(rival[0]))
 
     def _is_plain(self, word: str) -> bool:
         return len(word) < 2 or (word.isascii() and len(word) < 3) or self._lexicon.is_word(word) or word.isdecimal()

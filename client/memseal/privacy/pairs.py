@@ -49,9 +49,9 @@ class Pairs:
         self._odd: dict[str, Entry] = {}  # by a real value whose spelling has a stand-in of its own
         self._data: dict[str, Entry] = {}  # by real value
         self._by_standin: dict[str, Entry] = {}
+        self._entries: list[Entry] = []
         self._numbers: dict[str, int] = {}
         self._seen: set[str] = set()  # every word that any text or value had
-        self.version = 0  # rises with every new pair
 
     def __repr__(self) -> str:
         return f"<pairs of {len(self._by_standin)} values>"
@@ -59,9 +59,9 @@ class Pairs:
     def __len__(self) -> int:
         return len(self._by_standin)
 
-    def entries(self) -> list[Entry]:
-        """Return all pairs, in the order they were made."""
-        return list(self._by_standin.values())
+    def entries(self, start: int = 0) -> list[Entry]:
+        """Return the pairs in the order they were made, from a place on."""
+        return self._entries[start:]
 
     def see(self, text: str) -> None:
         """Remember the words of a text: no stand-in will be one of them."""
@@ -141,10 +141,11 @@ class Pairs:
         made._seen = set(saved["seen"])
         made._numbers = dict(saved["numbers"])
         for standin, kind, surfaces, wordlike in saved["entries"]:
-            made._by_standin[_place_of(standin)] = Entry(standin, kind, dict(surfaces), wordlike)
+            entry = Entry(standin, kind, dict(surfaces), wordlike)
+            made._by_standin[_place_of(standin)] = entry
+            made._entries.append(entry)
         for name, target in (("names", made._names), ("odd", made._odd), ("data", made._data)):
             target.update({value: made._by_standin[_place_of(standin)] for value, standin in saved[name].items()})
-        made.version = len(made._by_standin)
         return made
 
     def _new_name(self, value: str, kind: str, place: str) -> Entry:
@@ -160,7 +161,7 @@ class Pairs:
     def _add(self, entry: Entry, value: str) -> None:
         self.see(value)
         self._by_standin[_place_of(entry.standin)] = entry
-        self.version += 1
+        self._entries.append(entry)
 
     def _fresh(self, value: str, kind: str, place: str) -> str:
         if kind != "PERSON":

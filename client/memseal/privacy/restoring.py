@@ -19,20 +19,39 @@ class Restorer:
     """Restores what one session issued; what it did not issue stays as it is."""
 
     def __init__(self, pairs: Pairs) -> None:
-        """Take the pairs as they are now; `version` says for which state this one is right."""
+        """Take the pairs; `renew` takes in those that were added since."""
         self._pairs = pairs
-        self.version = pairs.version
-        names = [entry.standin for entry in pairs.entries() if not entry.standin.startswith("[")]
-        packed = [name for name in names if _IS_PACKED.search(name)]
-        phrases = [name for name in names if not name.isalnum() and name not in packed]
-        self._pattern = re.compile(
-            "|".join((tokens.TOKEN.pattern, *_as_they_are(packed), *_with_edges(phrases), _WORD))
-        )
-        lows = [name.casefold() for name in names]
-        self._beginnings = {low[:length] for low in lows for length in range(1, len(low) + 1)}
-        self._beginnings.update(low + ending for low in lows for ending in ("e", *_ENDINGS))
-        self._has_packed = bool(packed)
-        self._longest = max([tokens.LONGEST, *(2 * len(name) for name in names)])
+        self._taken = 0
+        self._beginnings: set[str] = set()
+        self._packed: list[str] = []
+        self._phrases: list[str] = []
+        self._longest = tokens.LONGEST
+        self._pattern = self._compiled()
+        self.renew()
+
+    def renew(self) -> None:
+        """Take in the pairs that were added."""
+        special = len(self._packed) + len(self._phrases)
+        for entry in self._pairs.entries(self._taken):
+            self._taken += 1
+            if not entry.standin.startswith("["):
+                self._take(entry.standin)
+        if special != len(self._packed) + len(self._phrases):
+            self._pattern = self._compiled()
+
+    def _take(self, name: str) -> None:
+        if _IS_PACKED.search(name):
+            self._packed.append(name)
+        elif not name.isalnum():
+            self._phrases.append(name)
+        low = name.casefold()
+        self._beginnings.update(low[:length] for length in range(1, len(low) + 1))
+        self._beginnings.update(low + ending for ending in ("e", *_ENDINGS))
+        self._longest = max(self._longest, 2 * len(name))
+
+    def _compiled(self) -> re.Pattern[str]:
+        parts = (tokens.TOKEN.pattern, *_as_they_are(self._packed), *_with_edges(self._phrases), _WORD)
+        return re.compile("|".join(parts))
 
     def restore(self, text: str, escape: Callable[[str], str] = str) -> str:
         """Return the text with real values; `escape` prepares each for where it stands, such as in JSON."""
@@ -69,8 +88,10 @@ class Restorer:
         inside = place > 0 and text[place - 1].isalnum() and not _IS_PACKED.match(text[place - 1])
         if tokens.may_become(tail) and not (inside and tail[0].isalnum()):
             return True
+        if tail[0].isspace():
+            return False
         low = " ".join(tail.split()) + (" " if tail[-1].isspace() else "")
-        return (not inside or self._has_packed) and low.casefold() in self._beginnings
+        return (not inside or self._packed) and low.casefold() in self._beginnings
 
     def _real(self, match: re.Match[str], escape: Callable[[str], str]) -> str:
         entry, ending = self._entry(match)

@@ -8,7 +8,8 @@ from memseal.recall.calendar import SEASONS, Stretch, days, months, third
 from memseal.recall.wording import (
     ANY_SEASON,
     DAY,
-    FULL,
+    FULL_MONTH,
+    IN,
     LAST_DAY,
     LEAP_YEAR,
     MONTH,
@@ -123,9 +124,12 @@ FIXED: Final = [
         (rf"{PART}(?:{MONTH},?(?: of)? |{ANY_SEASON},?(?: of)? )?{YEAR}", _part),
         (rf"(?:the )?{PLACE} week of (?:{MONTH},?(?: of)? )?{YEAR}", _week_of),
         (rf"(?:the year )?{YEAR}", _year),
-        (rf"(?:the )?{DAY}(?: of)? {FULL}", _day_of_any_year),
-        (rf"{FULL} {DAY}", _day_of_any_year),
-        (rf"(?:in|during|of|by|around) (?:early |late |mid[ -]?)?{FULL}(?!,? *(?:of +)?[0-9])", _month_of_any_year),
-        (FULL, _bare_month),
+        (rf"(?:the )?{DAY}(?: of)? {FULL_MONTH}", _day_of_any_year),
+        (rf"{FULL_MONTH} {DAY}", _day_of_any_year),
+        (
+            rf"{IN}(?:early |late |mid[ -]?)?{FULL_MONTH}(?!,? *(?:of +)?[0-9])",
+            _month_of_any_year,
+        ),
+        (FULL_MONTH, _bare_month),
     )
 ]

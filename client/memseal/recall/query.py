@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Literal
 
 from memseal.recall.dates import find_period
+from memseal.recall.english import FOREIGN, is_english
 from memseal.recall.period import Period
 from memseal.recall.stopwords import ASKING, STOP_WORDS
 from memseal.recall.words import split
@@ -50,11 +51,12 @@ def parse_query(text: str, now: datetime | None = None, *, first_weekday: int = 
     clean = _clean(text)
     period = None if time == "ignore" else find_period(clean, now, first_weekday)
     topic = clean if period is None else clean.replace(period.phrase, " ", 1)
-    about = [word for word in split(topic) if word not in STOP_WORDS]
+    stop = STOP_WORDS if is_english(clean) else STOP_WORDS | FOREIGN
+    about = [word for word in split(topic) if word not in stop]
     about_time = period is not None and ASKING.issuperset(about)
     whole = topic if time == "only" else period.phrase if period and about_time else clean
     words = list(dict.fromkeys(split(whole)))
-    terms = [word for word in words if word not in STOP_WORDS][:MAX_TERMS]
+    terms = [word for word in words if word not in stop][:MAX_TERMS]
     return Query(
         text=whole,
         terms=tuple(terms),

@@ -21,7 +21,7 @@ from memseal.recall.wording import (
     BEYOND,
     CLOCK,
     COUNT,
-    FULL,
+    FULL_MONTH,
     PART,
     PARTS,
     PARTS_OF_DAY,
@@ -182,6 +182,6 @@ RELATIVE: Final = [
         (rf"{WEEKDAY},?(?: of)? (?P<which>last|previous|this|next) week", _weekday_of_week),
         (rf"on {WEEKDAY}", _on_weekday),
         (WEEKDAY, _bare_weekday),
-        (rf"{WHICH} (?:{FULL}|{ANY_SEASON})", _named_months),
+        (rf"{WHICH} (?:{FULL_MONTH}|{ANY_SEASON})", _named_months),
     )
 ]

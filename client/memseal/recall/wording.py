@@ -44,7 +44,7 @@ PARTS_OF_DAY: Final = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17
 
 # An abbreviated month needs a day or a year beside it, and a full one alone a word before it: "may" is also a verb,
 # "march" a walk, "jan" a name.
-FULL: Final = f"(?P<month>{'|'.join(_MONTHS)})"
+FULL_MONTH: Final = f"(?P<month>{'|'.join(_MONTHS)})"
 MONTH: Final = "(?:(?P<month>" + "|".join(f"{name}|{name[:3]}" for name in _MONTHS) + r"|sept)\b\.?)"
 YEAR: Final = r"(?P<year>(?:19|20)[0-9]{2})"
 DAY: Final = r"(?P<day>0?[1-9]|[12][0-9]|3[01])(?:st|nd|rd|th)?"
@@ -58,27 +58,33 @@ ANY_SEASON: Final = f"(?P<season>{'|'.join(SEASONS)})"
 UNITS: Final = f"(?P<unit>minute|hour|day|week|{'|'.join(MONTHS_OF)})s?"
 UNIT: Final = f"(?P<unit>week|weekend|{'|'.join(MONTHS_OF)})"
 BEYOND: Final = "(?P<beyond>the day before (?=yester)|the day after (?=tom))?"
+IN: Final = "(?:in|during|of|by|around) "
 PLACE: Final = "(?P<place>first|second|third|fourth|last)"
 
 
 def point(*stretches: Stretch) -> Point:
+    """Return what names these stretches, the likeliest first."""
     return Point(stretches)
 
 
 def date_of(year: int, month: int, day: int) -> datetime:
-    return datetime(year, month, day)  # noqa: DTZ001 - on the zone's clock
+    """Return a day on the zone's clock; `ValueError` for one that no calendar has."""
+    return datetime(year, month, day)  # noqa: DTZ001 - the zone is put on at the end
 
 
 def month_of(found: re.Match[str]) -> int:
+    """Return the number of the month that a phrase names or numbers."""
     name = found["month"]
     return int(name) if name.isdigit() else _MONTH_OF[name]
 
 
 def count_of(found: re.Match[str]) -> int:
+    """Return the number that a phrase counts with."""
     word = found["count"]
     return _COUNTS[word] if word in _COUNTS else int(word)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern that begins and ends with words; a space in it stands for one or more."""
     spaced = pattern.replace(" ?", " *").replace(" ", " +").replace(" +*", " *")
     return re.compile(rf"\b{spaced}(?!\w)")

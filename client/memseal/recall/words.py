@@ -29,6 +29,10 @@ _ACCENT: Final = re.compile("[\u0300-\u036f]")
 _KEPT: Final = {code: 0xE000 + code for code in range(0x0300, 0x0370)}
 # Letters that people without the right keyboard write so, and that no decomposition takes apart.
 _PLAIN: Final = str.maketrans({"đ": "d", "ł": "l", "ø": "o", "ß": "ss", "æ": "ae", "œ": "oe", "\u0131": "i"})
+# The rest of a text the tokenizer sees as it is: reading all of it takes ten times as long.
+# Possessive, and only from where a word begins, so that no text is gone through more than once.
+_PIECE: Final = r"[^\s\x80-\U0010ffff]*+[^\x00-\x7f\s]\S*+"
+_BEYOND_ASCII: Final = re.compile(rf"(?<!\S){_PIECE}(?:\s++{_PIECE})*")
 _FLAG: Final = re.compile("([\U0001f1e6-\U0001f1ff])  ([\U0001f1e6-\U0001f1ff])")
 
 
@@ -48,10 +52,12 @@ def indexed(text: str) -> str:
     A word with accents is there with and without them, so that it is found by either, and better by its own; a run of
     an unspaced script as its single characters and as its pairs.
     """
-    if text.isascii():
-        return text
+    return text if text.isascii() else _BEYOND_ASCII.sub(_indexed, text)
+
+
+def _indexed(piece: re.Match[str]) -> str:
     words = list[str]()
-    for word in _apart(text):
+    for word in _apart(piece[0]):
         units = _units(word)
         words += (*units, *map("".join, pairwise(units))) if units else _forms(word)
     return " ".join(words)
@@ -59,7 +65,7 @@ def indexed(text: str) -> str:
 
 def asked(word: str) -> str:
     """Return one of the words of `split` as the tokenizer is to see it."""
-    return word if word.isascii() else " ".join(_forms(word))
+    return " ".join(_forms(word))
 
 
 def _apart(text: str) -> Iterator[str]:
@@ -68,7 +74,7 @@ def _apart(text: str) -> Iterator[str]:
     spaced = "".join(map(_spaced, unicodedata.normalize("NFC", plain)))
     # A flag is two letters, each of which is part of many flags.
     for word in _RUN.sub(r" \g<0> ", _FLAG.sub(r"\1\2", spaced)).split():
-        if word.isascii() or any(unicodedata.category(character)[0] != "M" for character in word):
+        if word[0].isalnum() or any(unicodedata.category(character)[0] != "M" for character in word):
             yield word
 
 
@@ -84,19 +90,25 @@ def _spaced(character: str) -> str:
 
 def _units(word: str) -> list[str]:
     """Return the characters of an unspaced run, each with its marks; none of another word."""
+    if not _RUN.match(word):  # runs stand alone: what begins as one is one
+        return []
+    if word.isalnum():
+        return list(word)
     units = list[str]()
-    if _RUN.fullmatch(word):
-        for character in word:
-            if units and unicodedata.category(character)[0] == "M":
-                units[-1] += character
-            else:
-                units.append(character)
+    for character in word:
+        if units and unicodedata.category(character)[0] == "M":
+            units[-1] += character
+        else:
+            units.append(character)
     return units
 
 
 def _forms(word: str) -> list[str]:
     """Return the word, with its accents kept if it has any, and as it is written without the right keyboard."""
-    forms, marked = [word], unicodedata.normalize("NFD", word)
+    forms = [word]
+    if word.isascii():
+        return forms
+    marked = unicodedata.normalize("NFD", word)
     if _ACCENT.search(marked):
         forms.append(marked.translate(_KEPT))
     plain = word.translate(_PLAIN)

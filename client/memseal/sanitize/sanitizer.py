@@ -27,6 +27,7 @@ from memseal.sanitize.pools import pools
 
 MOST_CHARACTERS: Final = 1_000_000  # of one text: what is longer is refused rather than let through in part
 _ROUNDS: Final = 4  # of repairing before nothing is let out
+_WORDS_BESIDES: Final = 8  # letters
 _CACHED: Final = 4_096
 _PAGE: Final = 500
 
@@ -148,6 +149,8 @@ class Sanitizer:
         """Return several texts with stand-ins; together is faster than one by one."""
         for text in texts:
             _check(text)
+            if isinstance(text, Clean):  # once is enough, even where it is nothing but stand-ins
+                self._issued.add(_digest(text))
         spans = self._detected(texts)
         with self._busy:
             for text in texts:
@@ -211,8 +214,7 @@ class Sanitizer:
     def restorer(self) -> Restorer:
         """Return what restores everything that was issued until now."""
         with self._busy:
-            if self._restorer.version != self._pairs.version:
-                self._restorer = Restorer(self._pairs)
+            self._restorer.renew()
             return self._restorer
 
     def save(self) -> dict[str, Any]:
@@ -253,7 +255,11 @@ class Sanitizer:
             # Whatever a recogniser raises: without it nothing may leave, and the error's words may hold the text.
             raise SanitizerFailed(f"a recogniser failed ({type(error).__name__}), so nothing was let out") from None
         return [
-            [span for span in spans if key_of(text[span.start : span.end]) not in self._allowed]
+            [
+                span
+                for span in spans
+                if 0 <= span.start < span.end <= len(text) and key_of(text[span.start : span.end]) not in self._allowed
+            ]
             for text, spans in zip(texts, found, strict=True)
         ]
 
@@ -269,8 +275,7 @@ class Sanitizer:
         raise SanitizerFailed("the text would not come back as it was, so nothing was let out")
 
     def _known(self, text: str) -> list[Span]:
-        if self._finder.version != self._pairs.version:
-            self._finder = Finder(self._pairs, self._lexicon)
+        self._finder.renew()
         return [span for span in self._finder.find(text) if key_of(text[span.start : span.end]) not in self._allowed]
 
     def _lookalikes(self, text: str) -> list[Span]:
@@ -296,7 +301,7 @@ class Sanitizer:
                 known.update((span.start, span.end) for span in more)
         else:
             raise SanitizerBlocked(_types(left))
-        self._issued.update(_digest(output) for output, _ in drafts)
+        self._issued.update(_digest(output) for output, made in drafts if _says_more(output, made))
         return [
             Clean(output, report_of(text, output, made, frozenset(places), self.missing))
             for text, (output, made), places in zip(texts, drafts, repaired, strict=True)
@@ -354,6 +359,12 @@ def _piece(text: str, span: Span, start: int, end: int, lexicon: Lexicon) -> Ite
     if span.type not in NATURAL and span.source != "known in this session" and (end - start) < span.end - span.start:
         return  # the rest of a shape around a stand-in, such as the host of an address: no value of its own
     yield span._replace(start=start, end=end)
+
+
+def _says_more(output: str, made: Sequence[Replacement]) -> bool:
+    """Whether a text has words besides its stand-ins: without, anyone's text could be the same by chance."""
+    standins = sum(sum(map(str.isalnum, output[item.start : item.end])) for item in made)
+    return sum(map(str.isalnum, output)) - standins >= _WORDS_BESIDES
 
 
 def _types(left: Sequence[Sequence[Span]]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ _COVERED = ("@method", "@path", "@query", "memseal-server")
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?|[0-9a-f.]*:[0-9a-f:.]*(%[a-z0-9]+)?")
 # What needs no escape, so that what is signed and what is sent are the same bytes.
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+_PORT = "this is not the address of a server: its port is no number from 1 to 65535"
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -29,8 +30,12 @@ def server_identity(url: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:
+    except ValueError as error:
+        if "port" in str(error).lower():
+            raise RemoteUnknown(_PORT) from None
         raise RemoteUnknown("this is not the address of a server") from None
+    if port == 0:
+        raise RemoteUnknown(_PORT)
     if parts.scheme not in _PORTS or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise RemoteUnknown("a server's address is https://host, https://host:port or https://host/path, no more")
     if not _HOST.fullmatch(parts.hostname):

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from memseal.errors import RemoteRefused
+from memseal.errors import FormatError, RemoteRefused
 from memseal.format.checkpoint import PART_TARGET, Covered, Manifest, PartEntry, manifest_preamble, seal_manifest
 from memseal.format.derivation import checkpoint_key
 from memseal.format.floor import Floor, Row
@@ -23,6 +23,7 @@ from memseal.vault.gleaning import Gleaned
 from memseal.vault.opening import Opened, save_marks, strip_older
 from memseal.vault.parts import from_logs, from_part, seal_parts
 from memseal.vault.rekeying import renew
+from memseal.vault.repair_advice import advised
 from memseal.vault.settling import object_file, settle_floor, unsettle
 from memseal.vault.versions import Change
 
@@ -68,11 +69,17 @@ def compact(
     def change() -> Change | None:
         there = _put_there(opened, address, None) if address else None
         rows = coverage(opened.logbook, None if there is None else there.logs)
-        making = _make(opened, rows, thorough, given_up, nowhere=there is not None and not there.floor_whole)
+        nowhere = there is not None and not there.floor_whole
+        try:
+            making = _make(opened, rows, thorough, given_up, nowhere=nowhere)
+        except FormatError as error:
+            raise error if address else FormatError(error.code, advised(str(error))) from error
         if making is None:
             return None
         if address:
-            _put_there(opened, address, making.floor)
+            newest = opened.keychain.keyring.public.floor
+            known = newest.parts if newest is not None and there is not None and there.floor_whole else ()
+            _put_there(opened, address, making.floor, known)
         made.append(making)
         return Change(floor=making.floor, epochs=epochs_needed(opened.logbook, rows))
 
@@ -107,11 +114,13 @@ def compact_when_due(opened: Opened, remote: str | None) -> None:
             compact(opened, remote, thorough=False)
 
 
-def _put_there(opened: Opened, address: str, floor: Floor | None) -> Heads:
-    """Put a checkpoint's objects on the server, and return what it has."""
+def _put_there(opened: Opened, address: str, floor: Floor | None, known: Collection[bytes] = ()) -> Heads:
+    """Put a checkpoint's objects on the server, but for parts that are known to be there; return what it has."""
     transport = syncing.open_transport(address, opened.device.vault_id, opened.device.keys.sign)
     try:
         for shelf, object_id in () if floor is None else objects_of(floor.checkpoint, floor.parts):
+            if shelf == "parts" and object_id in known:
+                continue
             content = opened.folder.read(object_file(shelf, object_id)) or b""
             expect(transport.send(PutObject(shelf, object_id, content)), Stored)
         return expect(transport.send(GetHeads()), Heads)

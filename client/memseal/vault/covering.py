@@ -1,15 +1,16 @@
 """Up to where a checkpoint may cover each log, and what keeps it from going further (vault-format §8b)."""
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memseal.errors import Finding
+from memseal.errors import Finding, FormatError
 from memseal.format.floor import Row
 from memseal.format.preamble import PREAMBLE_SIZE
+from memseal.memory.operations import decode_meta
 from memseal.sync.messages import RemoteLog
 from memseal.vault.floors import newest_rows
-from memseal.vault.log import Log
 from memseal.vault.log_files import log_file
 from memseal.vault.logbook import Logbook
 
@@ -54,23 +55,38 @@ def quarantine(logbook: Logbook) -> list[Quarantined]:
 def coverage(logbook: Logbook, there: Mapping[bytes, RemoteLog] | None) -> dict[bytes, Row]:
     """Return the rows of the next floor; `there` is what the server holds, None without one.
 
-    A log that cannot be covered to its end keeps the row that it has, if it has one.
+    A log that cannot be covered to its end keeps the row that it has, if it has one; one of which the server does not
+    have the end, as in a full vault, is covered as far as it does.
     """
     held = {each.stream_id for each in quarantine(logbook) if not each.dismissed}
     rows = dict(newest_rows(logbook.keychain.keyring))
     for stream_id, log in logbook.logs.items():
         remote = RemoteLog(log.end, 0) if there is None else there.get(stream_id)
-        if stream_id not in held and remote is not None and _is_whole(log, remote):
-            nonce = log.stream.preamble[PREAMBLE_SIZE - 16 : PREAMBLE_SIZE - 4]
-            segment = max(remote.next, rows[stream_id].segment if stream_id in rows else 0)
-            row = Row(log.stream.epoch, nonce, segment, log.end, log.counter)
-            if stream_id not in rows or rows[stream_id].end != row.end:
-                rows[stream_id] = row
+        if stream_id in held or remote is None or not (log.end.records and log.end.chain and remote.end.records):
+            continue
+        before = rows.get(stream_id)
+        if before is not None and before.end.records >= remote.end.records:
+            continue
+        if remote.end == log.end:
+            counter = log.counter
+        elif logbook.end_at(log, remote.end.length) == remote.end:
+            counter = _counter_at(logbook, stream_id, remote.end.records)
+        else:
+            continue
+        nonce = log.stream.preamble[PREAMBLE_SIZE - 16 : PREAMBLE_SIZE - 4]
+        segment = max(remote.next, 0 if before is None else before.segment)
+        rows[stream_id] = Row(log.stream.epoch, nonce, segment, remote.end, counter)
     return rows
 
 
-def _is_whole(log: Log, remote: RemoteLog) -> bool:
-    return bool(log.end.records and log.end.chain and remote.end == log.end)
+def _counter_at(logbook: Logbook, stream_id: bytes, records: int) -> int:
+    """Return the highest counter among the first records of a log."""
+    log = logbook.logs[stream_id]
+    highest = 0 if log.base is None else log.base.counter
+    for record in logbook.records(stream_id, log.start.records, records):
+        with contextlib.suppress(FormatError):  # it was noted when the log was read, and has no effect
+            highest = max(highest, decode_meta(record.content.meta, log.stream.epoch).counter)
+    return highest
 
 
 def held_back(logbook: Logbook, rows: Mapping[bytes, Row]) -> list[str]:

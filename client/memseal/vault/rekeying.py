@@ -90,10 +90,12 @@ def renew(
     address = remote or opened.device.marks.server
     for _ in range(_TRIES):
         # Everything of the old epoch is on the server before it ends, and the newest keyring is here.
-        syncing.sync(opened, address, accept_rollback=False)
+        full = _sync(opened, address)
         wanted = change()
         if wanted is None:
             return
+        if full is not None and not (wanted.same_epoch or wanted.removes):
+            raise full  # a floor makes room, a name ends nothing, and a lost device cannot wait
         before, made = opened.device, next_version(opened, wanted)
         _announce(opened, made, stretch)
         if _put(opened.device, made, address):
@@ -102,6 +104,17 @@ def renew(
         opened.device = before
         before.save(opened.folder)  # pending keys go: they are listed nowhere
     raise RemoteRefused("keyring_conflict", 409, "other devices kept changing the keyring: try again")
+
+
+def _sync(opened: Opened, address: str) -> RemoteRefused | None:
+    """Synchronise; returns the refusal where the vault is full, after what the server has was taken in."""
+    try:
+        syncing.sync(opened, address, accept_rollback=False)
+    except RemoteRefused as error:
+        if error.code != "limit":
+            raise
+        return error
+    return None
 
 
 def _announce(opened: Opened, made: Made, stretch: Stretch | None) -> None:

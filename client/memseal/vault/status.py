@@ -7,6 +7,7 @@ from memseal.embedding import Embedder
 from memseal.errors import Finding
 from memseal.vault.doubling import taken_ids
 from memseal.vault.opening import Opened
+from memseal.vault.repair_advice import advised_finding
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ def all_findings(opened: Opened) -> list[Finding]:
         *opened.logbook.misnamed(),
         *taken_ids(opened.logbook.view.taken_ids - opened.logbook.view.state.erasures.ids),
     ]
+    if not opened.device.marks.server and not opened.device.marks.remotes:
+        found = [advised_finding(each) for each in found]
     return list(dict.fromkeys(found))
 
 

@@ -85,12 +85,12 @@ from memseal.vault.revoking import Revocation
 from memseal.vault.roster import DeviceInfo
 from memseal.vault.searching import Hit, counted, listed, search
 from memseal.vault.settling import settle_floor
+from memseal.vault.standing import OnState
 from memseal.vault.status import Status, status_of
 from memseal.vault.syncing import SyncReport
 from memseal.vault.tending import make_room, tend
 from memseal.vault.verifying import verify
 from memseal.vault.writing import (
-from memseal.vault.standing import OnState
     Vectors,
     embedded_vectors,
     given_vectors,
@@ -545,7 +545,8 @@ class Vault:
 
         Words and meaning count together; without a model, words alone. `vector` is a ready query vector, shape (d,).
         Filters: `kind`, `author`, `thread`, `source`, `origin`, `tags` (all of them), `since` and `until` (aware
-        datetimes, half-open), `state` (active, superseded, retracted, all). Raises `FilterUnknown`, `VectorInvalid`.
+        datetimes, half-open; `written_since` and `written_until` on when it was stored), `state` (active, superseded,
+        retracted, all). Raises `FilterUnknown`, `VectorInvalid`.
         """
         with self._reading() as opened:
             return search(opened.logbook.view, self._embedder, query, vector, limit, filters)

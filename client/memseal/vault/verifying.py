@@ -38,7 +38,8 @@ def verify(opened: Opened, *, read_data: bool = True, progress: Progress | None 
     findings = [*_keys(watched, opened), *(_data(watched, opened) if read_data else _structure(watched, opened))]
     if progress:
         progress(_size(opened), _size(opened))
-    return [_advised(finding) for finding in dict.fromkeys(findings)]
+    marks = opened.device.marks
+    return [_advised(finding, alone=not marks.remotes) for finding in dict.fromkeys(findings)]
 
 
 def _keys(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
@@ -178,6 +179,7 @@ def _checkpoint(folder: VaultFolder, opened: Opened, floor: Floor) -> Iterator[F
 # ── what to do ──────────────────────────────────────────────────────────────────────────────────────
 
 _HEALED = "sync heals it where a remote has it whole; otherwise repair writes a copy of all that can be read"
+_REPAIRED = "no remote has it: `memseal repair --to COPY` writes a copy of all that can be read"
 _HARMLESS = "nothing else is touched by it"
 _UPDATE = "update memseal"
 _NEXT = {
@@ -198,9 +200,10 @@ _NEXT = {
 }
 
 
-def _advised(finding: Finding) -> Finding:
-    """Return a finding of which the detail ends with what to do next."""
+def _advised(finding: Finding, *, alone: bool) -> Finding:
+    """Return a finding of which the detail ends with what to do next; `alone`: the vault has no remote."""
     step = _NEXT.get(finding.code)
+    step = _REPAIRED if alone and step == _HEALED else step
     if step is None or not finding.where.startswith((LOGS, "checkpoints", "parts")):
         return finding  # of the others, the detail says it
     return replace(finding, detail=f"{finding.detail.partition(': sync')[0]}; {step}")

@@ -45,6 +45,11 @@ class Change:
         """Whether nobody's keys change, so that the epoch goes on."""
         return self.floor is not None or bool(self.names)
 
+    @property
+    def removes(self) -> bool:
+        """Whether it ends another device, and this one's keys stay."""
+        return bool(self.ended) and self.keys is None
+
 
 @dataclass(frozen=True)
 class Made:

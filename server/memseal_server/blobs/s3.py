@@ -152,8 +152,9 @@ def _connect(checksums: Checksums) -> _Client:
     session = boto3.Session()
     # Elsewhere buckets seldom have a host name each.
     style = "auto" if _AMAZON in _client(session, checksums, "auto").meta.endpoint_url else "path"
-    client: _Client = _client(session, checksums, style)
-    return client
+    client = _client(session, checksums, style)
+    client.meta.events.register("before-send.s3.PutObject", _send_at_once)
+    return cast("_Client", client)
 
 
 def _client(session: Any, checksums: Checksums, style: str) -> Any:
@@ -169,6 +170,11 @@ def _client(session: Any, checksums: Checksums, style: str) -> Any:
         s3={"addressing_style": style},
     )
     return session.client("s3", region_name=session.region_name or _REGION, config=config)
+
+
+def _send_at_once(request: Any, **_: Any) -> None:
+    # Where a server does not say "100 Continue", each put would wait for it for a second.
+    request.headers.pop("Expect", None)
 
 
 def _meaning_of(answer: Mapping[str, Any]) -> Exception:

@@ -30,8 +30,8 @@ _CUE: Final = re.compile(
     rf"|[Cc]opyright)[ ](?:\d{{4}}[ ])?)(?P<value>{_NAME})"
 )
 _CUE_SMALL: Final = re.compile(
-    r"\b(?:work|works|worked|working|interview|interviewing|interviewed|employed|job"
-    r"|internship)[ ](?:at|for|by|with)[ ](?P<value>[a-z][\w-]{3,30})\b"
+    r"\b(?:work|works|worked|working|interview|interviewing|interviewed|job|internship)[ ]at[ ]"
+    r"(?P<value>[a-z][\w-]{3,30})\b"
 )
 _COUNTRY_LINE: Final = re.compile(
     (

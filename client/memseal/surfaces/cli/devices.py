@@ -10,9 +10,10 @@ from rich.text import Text
 from memseal.surfaces.cli import asking, exits
 from memseal.surfaces.cli.giving_up import Yes
 from memseal.surfaces.cli.keys import Remote
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, default_vault, open_vault
+from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment, show_kit, show_secret
+from memseal.surfaces.cli.places import vault_place
 from memseal.surfaces.display import visible
 from memseal.vault.revoking import Revocation
 from memseal.vault.roster import DeviceInfo
@@ -88,7 +89,7 @@ def revoke(
     All keys that it knew are renewed. The emergency kit and the recovery code of before open nothing any more, and the
     new ones are shown (in the JSON too: secrets); the recovery code this once. What it had, it keeps.
     """
-    path, passphrase = vault or default_vault(), asking.passphrase(passphrase_fd)
+    path, passphrase = vault_place(vault), asking.passphrase(passphrase_fd)
     with Vault.open(path, passphrase, embedder=None) as opened:
         known = [each for each in opened.devices() if each.status != "ended"]
         staying = [each for each in known if device not in (each.id, each.name)]

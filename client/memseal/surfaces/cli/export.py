@@ -11,6 +11,7 @@ from typing import Annotated, TextIO
 import typer
 
 from memseal.errors import DiskError, DiskFull
+from memseal.index.filters import STATES
 from memseal.surfaces.cli import asking, exits
 from memseal.surfaces.cli.files import counting
 from memseal.surfaces.cli.options import AsJson, FilePassphraseFd, PassphraseFd, State, VaultPath, open_vault
@@ -41,9 +42,14 @@ def export_file(
         bool, typer.Option("--bundle", help="Write everything, sealed behind a passphrase of its own, as one file.")
     ] = False,
     form: Annotated[
-        str,
-        typer.Option("--format", parser=_format, metavar="FORMAT", help="jsonl (`import` reads it) or markdown."),
-    ] = "jsonl",
+        str | None,
+        typer.Option(
+            "--format",
+            parser=_format,
+            metavar="FORMAT",
+            help="jsonl (`import` reads it) or markdown; if not given, as FILE ends: .md, .mseal (a bundle), or jsonl.",
+        ),
+    ] = None,
     group: Annotated[
         str, typer.Option("--by", parser=_group, metavar="GROUP", help="How Markdown is ordered: by day or thread.")
     ] = "day",
@@ -62,6 +68,9 @@ def export_file(
     if file == "-" and (as_json or bundle):
         raise exits.WrongUsage("with - the lines are the output: leave --json and --bundle out, or name a file")
     path = None if file == "-" else Path(file)
+    if form is None and not bundle:
+        ending = "" if path is None else path.suffix.lower()
+        bundle, form = ending == ".mseal", "markdown" if ending in (".md", ".markdown") else "jsonl"
     if path is not None and path.exists() and not overwrite:
         raise exits.WrongUsage(f"{path} is there already: choose another name, or --overwrite it")
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
@@ -69,15 +78,24 @@ def export_file(
             written = _write_bundle(opened, Path(file), file_passphrase_fd)
         else:
             with _target(path) as target:
-                written = _write(opened, form, group, state, target)
+                written = _write(opened, form or "jsonl", group, state, target)
         left_out = 0 if bundle else opened.count(state="all") - written
+        reasons = _reasons(opened, state) if left_out else ""
     if as_json:
         write_json({"path": str(path), "memories": written, "left_out": left_out})
         return exits.DONE
     if path is not None:
-        screen().print(f"{written} memories are in {visible(str(path))}, {left_out} were left out", soft_wrap=True)
+        screen().print(
+            f"{written} memories are in {visible(str(path))}, {left_out} were left out{reasons}", soft_wrap=True
+        )
         advise(_advice(bundle=bundle, left_out=left_out))
     return exits.DONE
+
+
+def _reasons(vault: Vault, state: str) -> str:
+    """Return in which other states there are memories; one can be in two."""
+    counts = {other: vault.count(state=other) for other in STATES if other not in (state, "all")}
+    return f" ({', '.join(f'{count} {other}' for other, count in counts.items() if count)})"
 
 
 def _advice(*, bundle: bool, left_out: int) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,12 +13,12 @@ from memseal.surfaces.cli.options import (
     AsJson,
     PassphraseFd,
     VaultPath,
-    default_vault,
     embedder_choice,
     open_vault,
 )
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_kit
+from memseal.surfaces.cli.places import free_place, vault_place
 from memseal.surfaces.cli.sheets import AsHtml, AsPng, AsText, Force, SheetFiles, show_text
 from memseal.surfaces.display import visible
 from memseal.surfaces.kit_sheet import kit_sheet
@@ -52,7 +51,7 @@ def init(
     as_json: AsJson = False,
 ) -> int:
     """Make a new vault and show its emergency kit (in the JSON too: a secret)."""
-    path = place_for(vault)
+    path = free_place(vault)
     passphrase = asking.first_passphrase(passphrase_fd)
     with Vault.create(path, passphrase, device_name=device_name, embedder=embedder_choice()) as made:
         kit, status = made.emergency_kit, made.status()
@@ -92,7 +91,7 @@ def join(
     It asks for the emergency kit (or takes MEMSEAL_KIT), or with --code for the code that another device shows (or
     takes MEMSEAL_PAIRING_CODE), and for the vault's passphrase. The kit, or the code of a QR code, may name the server.
     """
-    path = place_for(vault)
+    path = free_place(vault)
     paired = by_code or code_fd is not None
     opener = asking.pairing_code(code_fd) if paired else asking.emergency_kit(kit_fd)
     passphrase, embedder = asking.passphrase(passphrase_fd), embedder_choice()
@@ -125,7 +124,7 @@ def kit(
 ) -> int:
     """Show the emergency kit (in the JSON too: a secret), write it to a sheet, or make a new one."""
     files = SheetFiles(png, html, force)
-    path, passphrase = vault or default_vault(), asking.passphrase(passphrase_fd)
+    path, passphrase = vault_place(vault), asking.passphrase(passphrase_fd)
     with Vault.open(path, passphrase, read_only=action is None, embedder=None) as opened:
         shown = opened.emergency_kit if action is None else opened.new_kit(passphrase, remote=remote)
     sheet = kit_sheet(shown, datetime.now(UTC).date())
@@ -168,18 +167,26 @@ def passwd(
 ) -> int:
     """Change the passphrase and show the new emergency kit (in the JSON too: a secret).
 
-    The new passphrase comes from --new-passphrase-fd, MEMSEAL_NEW_PASSPHRASE, or a prompt. The old kit ends.
+    The new passphrase comes from --new-passphrase-fd, MEMSEAL_NEW_PASSPHRASE, or a prompt. The old kit ends. Where
+    another device changed it before, this one takes the new passphrase on, and the kit stays.
     """
-    path, old = vault or default_vault(), asking.passphrase(passphrase_fd)
+    path, old = vault_place(vault), asking.passphrase(passphrase_fd)
     with Vault.open(path, old, embedder=None) as opened:
+        before = opened.emergency_kit
+        if any(device.this_device and device.old_passphrase for device in opened.status().devices):
+            write_lines(notes(), Text("Another device changed the passphrase: give the new one that was chosen there."))
         opened.change_passphrase(old, asking.next_passphrase(new_passphrase_fd), remote=remote)
         text, waiting = opened.emergency_kit, behind_old_passphrase(opened.status())
     if as_json:
         write_json({"emergency_kit": text, "devices_with_old_passphrase": waiting})
         return exits.DONE
     console = screen()
-    console.print("The passphrase was changed. The emergency kit of before opens nothing any more.", soft_wrap=True)
-    show_kit(console, text)
+    if text == before:
+        line = "This device has the new passphrase now. The kit that was shown with the change is the one that counts."
+        console.print(line, soft_wrap=True)
+    else:
+        console.print("The passphrase was changed. The emergency kit of before opens nothing any more.", soft_wrap=True)
+        show_kit(console, text)
     show_waiting(console, waiting)
     return exits.DONE
 
@@ -194,12 +201,3 @@ def show_waiting(console: Console, devices: Sequence[str]) -> None:
     if devices:
         line = f"Run `memseal passwd` with the same new passphrase on: {', '.join(devices)}"
         write_lines(console, Text(visible(line)))
-
-
-def place_for(vault: Path | None) -> Path:
-    """Return where a vault is to be made; the folders above it are made only where the place was not chosen."""
-    if vault is not None:
-        return vault
-    path = default_vault()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from memseal.surfaces.cli import asking, documents, exits
 from memseal.surfaces.cli.giving_up import Yes
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, default_vault
+from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath
 from memseal.surfaces.cli.output import notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_findings
+from memseal.surfaces.cli.places import vault_place
 from memseal.surfaces.cli.upkeep import byte_bar
 from memseal.surfaces.display import visible
 from memseal.vault.surveying import FilePlan, RepairPlan
@@ -53,10 +54,10 @@ def repair(
             showing.enter_context(notes().status("writing the copy, and reading it"))
         return agreed
 
-    passphrase = asking.passphrase(passphrase_fd)
+    place, passphrase = vault_place(damaged or vault), asking.passphrase(passphrase_fd)
     with showing:
         progress = showing.enter_context(byte_bar("reading"))
-        done = Vault.repair(damaged or vault or default_vault(), passphrase, to, agree=agree, progress=progress)
+        done = Vault.repair(place, passphrase, to, agree=agree, progress=progress)
     if as_json:
         plan = documents.of_plan(shown[0]) if shown else None
         write_json({"plan": plan, "repaired": None if done is None else documents.of_repair(done)})

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import platformdirs
 import typer
 from rich.text import Text
 
@@ -17,14 +16,10 @@ from memseal.index.filters import STATES
 from memseal.memory.memory import KINDS
 from memseal.surfaces.cli import asking, exits
 from memseal.surfaces.cli.output import notes, write_lines
+from memseal.surfaces.cli.places import vault_place
 from memseal.vault.vault import EmbedderChoice, Vault
 
 MODEL: Final = "MEMSEAL_MODEL"
-
-
-def default_vault() -> Path:
-    """Return where a person's vault lies if they do not say."""
-    return platformdirs.user_data_path("memseal", appauthor=False) / "default.vault"
 
 
 def _text(value: str) -> str:
@@ -139,9 +134,9 @@ def open_vault(
     passphrase: str | None = None,
 ) -> Generator[Vault]:
     """Open the vault that the options name, and close it afterwards; `warn` where memories are missing from it."""
-    embedder = embedder_choice()
+    embedder, place = embedder_choice(), vault_place(path)
     with Vault.open(
-        path or default_vault(), passphrase or asking.passphrase(descriptor), read_only=read_only, embedder=embedder
+        place, passphrase or asking.passphrase(descriptor), read_only=read_only, embedder=embedder
     ) as vault:
         if warn and any(_is_loss(finding) for finding in vault.status().findings):
             # Other programs are told as well: an export without them would pass for whole.

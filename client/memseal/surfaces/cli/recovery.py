@@ -12,12 +12,12 @@ from memseal.surfaces.cli.keys import (
     Remote,
     behind_old_passphrase,
     new_only,
-    place_for,
     show_waiting,
 )
 from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, embedder_choice, open_vault
 from memseal.surfaces.cli.output import notes, screen, write_json
 from memseal.surfaces.cli.pictures import show_kit, show_secret
+from memseal.surfaces.cli.places import new_place
 from memseal.surfaces.cli.sheets import AsHtml, AsPng, AsText, Force, SheetFiles, show_text
 from memseal.surfaces.kit_sheet import recovery_sheet
 from memseal.vault.vault import Vault
@@ -79,7 +79,7 @@ def recover(
     """
     if local and remote is not None:
         raise exits.WrongUsage("--local asks no server: leave one of the two out")
-    path = place_for(vault)
+    path = new_place(vault)
     code, passphrase = asking.recovery_code(code_fd), asking.next_passphrase(new_passphrase_fd)
     server, embedder = "" if local else remote, embedder_choice()
     with (
@@ -95,7 +95,9 @@ def recover(
         return exits.DONE
     console = screen()
     console.print(f"Recovered: {status.active} memories are at {status.path}", soft_wrap=True)
-    console.print("The emergency kit of before opens nothing any more.", soft_wrap=True)
+    console.print(
+        "The recovery code still works: keep it. The emergency kit of before opens nothing any more.", soft_wrap=True
+    )
     show_kit(console, kit)
     show_waiting(console, waiting)
     return exits.DONE

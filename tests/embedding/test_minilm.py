@@ -91,8 +91,10 @@ def test_notice_of_the_tokenizer_lies_beside_it() -> None:
     [
         ("The boiler code is 4711", True),
         ("4711", True),
-        ("Où est le café?", True),
-        ("mẹ tôi ở Đà Nẵng", True),
+        ("I met José at the café", True),
+        ("Où est le café?", False),
+        ("Der Schlüssel liegt im Keller", False),
+        ("mẹ tôi ở Đà Nẵng", False),
         ("my iPhone 手机 is broken", True),
         ("great 😀", True),
         ("我的iPhone坏了吗现在", False),

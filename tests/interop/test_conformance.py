@@ -365,7 +365,8 @@ def test_every_code_that_the_protocol_names_is_expected_by_a_case() -> None:
     protocol = (ROOT / "format-spec" / "sync-protocol.md").read_text(encoding="utf-8").partition("## 6.")[0]
     named = set(re.findall(r"\b[45][0-9]{2} `([a-z_]+)`", protocol))
     # None of them can be called forth from outside.
-    of_the_operator = {"registration_closed", "timeout", "rate", "server_error", "store_unavailable"}
+    of_the_operator = {"registration_closed", "timeout", "rate", "busy", "server_error", "store_unavailable"}
+    of_the_operator |= {"invitation_needed", "invitation_refused"}
     expected = set().union(*(_codes(case.steps) for case in CASES))
     assert named - expected == of_the_operator
 

@@ -123,6 +123,7 @@ def test_phrase_names_a_period(text: str, start: str, end: str) -> None:
         ("until 2020", "", "2021-01-01"),
         ("until last Friday", "", "2024-03-09"),
         ("by yesterday", "", "2024-03-13"),
+        ("by May", "", "2023-06-01"),
     ],
 )
 def test_word_before_a_phrase_opens_one_end(text: str, start: str, end: str) -> None:

@@ -91,6 +91,12 @@ def test_receipt_of_another_vault_device_or_key_is_refused() -> None:
         assert not is_own(receipt, other)
 
 
+def test_seal_in_another_writing_is_refused() -> None:
+    value = sealed(PLAIN, KEY).to_value()
+    for seal in (value["seal"].upper(), f" {value['seal']}", f"{value['seal'][:2]} {value['seal'][2:]}"):
+        assert not is_own({**value, "seal": seal}, KEY)
+
+
 @pytest.mark.parametrize("seal", ["", "00" * 32, "zz", None, 3, "00"])
 def test_seal_that_is_none_is_refused(seal: Any) -> None:
     assert not is_own({**PLAIN.to_value(), "seal": seal}, KEY)
@@ -119,11 +125,11 @@ def test_seal_is_what_the_spec_says() -> None:
     ("counted", "over_budget", "expected"),
     [
         (Counted(matched=3, returned=3), 0, ""),
-        (Counted(matched=5, returned=3, dropped=2), 2, "2 more did not fit the budget"),
+        (Counted(matched=5, returned=3, dropped=2), 2, "2 more over the budget"),
         (
             Counted(matched=9, returned=3, dropped=6, truncated=1),
             2,
-            "2 more did not fit the budget; 4 more are beyond the limit; 1 is cut",
+            "2 more over the budget; 4 more beyond the limit; 1 cut",
         ),
         (Counted(other_state=1), 0, "1 related but retracted or superseded (state='all' shows them)"),
         (Counted(other_time=2), 0, "2 related but of another time (time='prefer' shows them)"),

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
+from typing import cast
 from urllib.parse import urlsplit
 
 
@@ -31,10 +32,8 @@ class _Balancer(ThreadingTCPServer):
 
 
 class _Connection(BaseRequestHandler):
-    server: _Balancer
-
     def handle(self) -> None:
-        target = self.server.connect()
+        target = cast("_Balancer", self.server).connect()
         if target is None:
             return
         with target:

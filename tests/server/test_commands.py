@@ -1,12 +1,14 @@
 """The commands that look after a store: invite, fsck, usage."""
 
 import asyncio
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from memseal_server import commands
 from memseal_server.__main__ import main
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.invitations import Invitations
@@ -99,6 +101,19 @@ def test_store_that_is_not_there_is_not_made(capsys: pytest.CaptureFixture[str],
     assert (code, lines) == (1, [])
     assert said == f"memseal-server: cannot {name}: no store is at {tmp_path / 'typo'}\n"
     assert not (tmp_path / "typo").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("out", [Terminal(), io.StringIO()], ids=["terminal", "file"])
+def test_progress_is_shown_to_a_person_alone_and_wiped_away(out: io.StringIO) -> None:
+    progress = commands._Progress(out)
+    progress.count("get", 0.0, failed=False)
+    progress.end()
+    assert out.getvalue() == ("\r1 reads\r\x1b[K" if out.isatty() else "")
 
 
 def test_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,7 +138,7 @@ def test_server_answers_every_request_as_the_document_says(
         derandomize=True,
         deadline=None,
         phases=[Phase.generate],  # shrinking costs more than reading an example
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
     def answers(case: schemathesis.Case[Any]) -> None:
         if re.fullmatch("[0-8][0-9a-f]{31}", str(case.path_parameters.get("vault"))):

@@ -35,3 +35,13 @@ def test_value_heavier_than_the_bound_is_not_kept() -> None:
     assert recent.get("a") is None
     recent.put("b", 2, weight=10)
     assert recent.get("b") == 2
+
+
+def test_what_is_dropped_no_longer_weighs() -> None:
+    recent: Recent[str, int] = Recent(10)
+    for key in "abc":
+        recent.put(key, 1, weight=3)
+    recent.drop(lambda key: key in "ac")
+    assert [recent.get(key) for key in "abc"] == [None, 1, None]
+    recent.put("d", 2, weight=7)
+    assert [recent.get(key) for key in "bd"] == [1, 2]

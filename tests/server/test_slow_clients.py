@@ -63,6 +63,25 @@ class TestSlowHeads:
         writer.close()
 
 
+@pytest.mark.parametrize(
+    "begin",
+    [b"GET /healthz HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nX-Long: ", b"GET /", b""],
+    ids=["lines", "one line", "target", "method"],
+)
+async def test_head_without_an_end_is_cut_off(caller: Caller, begin: bytes) -> None:
+    reader, writer = await connect(caller)
+    writer.write(begin)
+    more = b"X-More: " + b"a" * 1_000 + b"\r\n" if begin.endswith(b"\r\n") else b"A" * 1_000
+    answer, sent = asyncio.create_task(end_of(reader)), 0
+    while not answer.done():
+        assert sent < 4 * MIB
+        writer.write(more)
+        sent += len(more)
+        await asyncio.sleep(0)
+    assert (await answer)[:13] in (b"", b"HTTP/1.1 400 ")  # what was still on its way can push the answer out
+    writer.close()
+
+
 class TestSlowReaders:
     @pytest.fixture
     def limits(self) -> Limits:

@@ -106,7 +106,7 @@ def test_recall_understands_times_and_says_what_it_left_out(cli: Command) -> Non
     assert document["gap"] == "1 related but of another time (time='prefer' shows them)"
     shown = cli("recall", "kettle in summer 2019", "--limit", "1").out
     assert "its time" in shown
-    assert "1 more are beyond the limit" in shown
+    assert "1 more beyond the limit" in shown
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from memseal.format.derivation import epoch_signing_key
 from memseal.format.keys import VaultKey
 from memseal.format.primitives import public_signing_key
 from memseal.vault import branching, rekeying, revoking
+from memseal.vault.batch import Batch
 from memseal.vault.branches import joined_by
 from memseal.vault.syncing import SyncReport
 from memseal.vault.versions import Change
@@ -481,6 +482,25 @@ def test_any_histories_of_two_branches_come_together(world: World, seed: int) ->
         assert device.vault.status().findings == []
         device.reopen(from_cache=False)
         assert contents(device) == history.written - history.erased
+
+
+def test_operation_of_newer_software_is_not_given_up_with_its_log(world: World) -> None:
+    def here() -> None:
+        world.one.vault.rekey()
+        with world.one.vault._writing() as opened:
+            opened.logbook.write([Batch(values=[{"op": "newer", "id": bytes(16)}])], bytes(4))
+
+    fork(world, here)
+    world.one.reopen(from_cache=False)
+    before, there = contents(world.one), list(world.remote.versions)
+    with pytest.raises(FormatError, match="update memseal") as caught:
+        accept(world.one)
+    assert caught.value.code == "operation_unknown"
+    assert (contents(world.one), world.remote.versions) == (before, there)
+    [record] = world.one.vault.quarantine()
+    world.one.vault.dismiss(record)
+    accept(world.one)
+    assert_one_vault(world, BOTH, world.one, world.two, world.three)
 
 
 # ── cut short ───────────────────────────────────────────────────────────────────────────────────────

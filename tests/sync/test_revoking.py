@@ -1,6 +1,7 @@
 """A device is removed: one version, whatever breaks off, whoever is first; and devices are renamed and listed."""
 
 import contextlib
+import platform
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -26,6 +27,7 @@ from memseal.format.kit import parse_recovery_code
 from memseal.sync.messages import PutKeyring, Request
 from memseal.vault import revoking
 from memseal.vault.keychain import Keychain
+from memseal.vault.naming import own_name
 from memseal.vault.proving import RecoveryOpener, prove
 from memseal.vault.revoking import CutOff, Revocation
 from memseal.vault.vault import Vault
@@ -458,3 +460,21 @@ def test_device_behind_an_older_passphrase_waits(world: World) -> None:
     world.one.sync()
     assert statuses(world.one.vault) == {"laptop": "this", "two": "active", "three": "ended"}
     assert len(world.one.vault.devices()) == 3
+
+
+@pytest.mark.parametrize(
+    ("computer", "name"),
+    [("a-computer", "a-computer"), ("", "a device"), ("bad\x1bname", "a device"), ("x" * 99, "x" * 64)],
+    ids=["plain", "none", "escape", "long"],
+)
+def test_device_without_a_name_is_called_as_the_computer_is(
+    computer: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "node", lambda: computer)
+    assert own_name(None) == name
+
+
+def test_device_is_called_as_its_user_says_if_it_can_be() -> None:
+    assert own_name(" my phone ") == "my phone"
+    with pytest.raises(DeviceName):
+        own_name("a\nb")

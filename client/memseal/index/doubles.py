@@ -147,13 +147,13 @@ class Doubles:
 
     def counts(self, what: bytes, operation: Retraction | Setting | Erase, earlier: bool | None) -> bool:
         """Return whether an operation counts, given that its stamp wins (or loses: False) or is the same (None)."""
-        mark = print_of(operation)
-        if earlier is None:
+        mark, wins = print_of(operation), earlier
+        if wins is None:
             row = self._connection.execute("SELECT print FROM prints WHERE what = ?", (what,)).fetchone()
-            earlier = row is not None and mark < row[0]
-        if earlier:
+            wins = row is not None and mark < row[0]
+        if wins:
             self._connection.execute("INSERT OR REPLACE INTO prints VALUES (?, ?)", (what, mark))
-        return earlier
+        return wins
 
 
 def _says_the_same(operation: Remember, row: Row) -> bool:

@@ -367,9 +367,7 @@ def _decode_head(row: list[Any]) -> Head:
     )
 
 
-def encode_meta(
-    previous: int, heads: tuple[Head, ...], operations: list[dict[str, Any]], epoch: int
-) -> dict[str, Any]:
+def encode_meta(previous: int, heads: tuple[Head, ...], operations: list[dict[str, Any]], epoch: int) -> dict[str, Any]:
     """Return a record's meta as it is stored; `FormatError` `counter_limit` where no reader would count it."""
     if Meta(previous, heads, ()).counter > most_counter(epoch):
         raise FormatError("counter_limit", "the counters of this epoch are used up: sync with the server to begin one")

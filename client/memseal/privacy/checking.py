@@ -91,7 +91,7 @@ class Finder:
         if not self._data:
             return
         places = [place for place, character in enumerate(text) if character.isalnum()]
-        compact = _compact(text)
+        compact = _letters_and_digits(text.casefold())
         if len(places) != len(compact):  # a letter whose small form is two
             return
         for place in range(len(compact) - _SHORTEST_DATA + 1):
@@ -102,7 +102,11 @@ class Finder:
 
 
 def _compact(text: str) -> str:
-    return "".join(character for character in fold(text).text.casefold() if character.isalnum())
+    return _letters_and_digits(fold(text).text.casefold())
+
+
+def _letters_and_digits(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
 
 
 def _is_one(text: str, run: list[tuple[int, int, str]]) -> bool:

@@ -14,6 +14,7 @@ _VERSION: Final = 1
 # Of last names, where women's differ from men's.
 _FEMALE_ENDINGS: Final = ("а", "я", "ova", "ová", "ská", "cká", "ska", "cka", "eva", "ina", "dóttir")
 _DEFAULT_LOCALE: Final = "en"
+_TRIES: Final = 64
 _INITIALS: Final = "BCDEFGHJKLMNPRSTVW"
 _WORDS: Final = re.compile(r"[^\W_]+")
 TITLE, UPPER, LOWER = "title", "upper", "lower"
@@ -86,10 +87,12 @@ class Pairs:
         if known is None:
             name = self._names[key_of(anchor)].standin if key_of(anchor) in self._names else anchor
             before, _, after = value.partition(anchor)
-            while True:
+            for _ in range(_TRIES):
                 standin = self._letters(before) + in_case(name, case_of(anchor)) + self._letters(after)
                 if standin.casefold() not in self._by_standin:
                     break
+            else:  # a name with one initial has no more than the alphabet
+                return self.token(value, "PERSON")
             known = Entry(standin, "PERSON", {TITLE: value}, wordlike=True)
             self._odd[value] = known
             self._add(known, value)

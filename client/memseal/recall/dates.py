@@ -54,7 +54,9 @@ class _Reader:
         self._text = text.translate(_LOWER)
         self._zone: tzinfo = UTC if now is None or now.tzinfo is None else now.tzinfo
         self._now = None if now is None else now.astimezone(UTC)
-        self._present = None if now is None else Present(now.replace(tzinfo=None), now.astimezone(UTC), first_weekday)
+        self._present = (
+            None if now is None else Present(now.replace(tzinfo=None, fold=0), now.astimezone(UTC), first_weekday)
+        )
 
     def period(self) -> Period | None:
         """Return the narrowest time."""

@@ -18,13 +18,14 @@ FOREIGN: Final = frozenset(
     aux au ce c cette ces sur par avons avez ont suis
     el los las una unos unas y o son está están era yo tú él ella nosotros mi mis tus su sus nuestro nuestra qué quién
     cuál cuándo dónde cómo para con del al se lo muy por hay cuánto
-    os um uma é são foi eu ele ela nós meu minha seu sua não quem qual quando onde como com sem da dos das na nos em
+    os um uma é são foi eu ele ela nós meu minha seu sua não quem qual quando onde como com sem da dos das na nos
     gli uno e ed è sono ero io lui lei noi voi mio mia tuo tua non chi che quale perché di della dei delle alla nel
     nella il
     het een en ik jij hij zij wij mijn jouw niet geen wat wie waar waarom voor naar bij zijn heeft
     och att det som på är av inte jag vi hon han vad var när hur varför och ikke og jeg hvad hvor hvem
     w i z na nie się jest to czy jak gdzie kto kiedy dlaczego mój moja
-    ve bir bu ne nerede nasıl kim için ile benim
+    ve bir bu ne nerede nas\u0131l kim için ile benim
+    của là có không và ở tôi bạn gì nào đã với cho được
     yang di dan itu ini saya kami apa siapa bagaimana dengan untuk
     """.split()
 ) - (STOP_WORDS - frozenset("d y o ma".split()))

@@ -16,6 +16,9 @@ MAX_TERMS = 64
 # What is read of a query at all; the embedder reads about 256 tokens.
 MAX_CHARS = 20_000
 
+# In fewer words than this a small word of another language can be the topic: "ma" is a ghost in Vietnamese.
+_SENTENCE = 3
+
 TimeRule = Literal["prefer", "only", "ignore"]
 """What a time in the query does: lift the memories of then, leave out all others, or nothing."""
 
@@ -51,10 +54,12 @@ def parse_query(text: str, now: datetime | None = None, *, first_weekday: int = 
     clean = _clean(text)
     period = None if time == "ignore" else find_period(clean, now, first_weekday)
     topic = clean if period is None else clean.replace(period.phrase, " ", 1)
-    stop = STOP_WORDS if is_english(clean) else STOP_WORDS | FOREIGN
+    stop = STOP_WORDS if is_english(clean) or clean.count(" ") < _SENTENCE - 1 else STOP_WORDS | FOREIGN
     about = [word for word in split(topic) if word not in stop]
     about_time = period is not None and ASKING.issuperset(about)
-    whole = topic if time == "only" else period.phrase if period and about_time else clean
+    phrase = "" if period is None else period.phrase
+    rest, whole = ("", phrase) if about_time else (topic, clean)
+    whole = rest if time == "only" else whole
     words = list(dict.fromkeys(split(whole)))
     terms = [word for word in words if word not in stop][:MAX_TERMS]
     return Query(

@@ -16,7 +16,7 @@ _LABEL: Final = b"memseal/v1/receipt"
 Status = Literal["ok", "empty"]
 Reason = Literal["no_terms", "nothing_matched", "other_time", "other_state", "budget"]
 Engine = Literal["words", "meaning", "words and meaning", "time", "none"]
-"""What the scores came from: both only where both took part; `time` where the query asks for nothing else."""
+"""What the scores came from: `time` where the query asks for nothing else, `none` where nothing had a score."""
 Degraded = Literal["model_differs", "model_unreachable", "model_unread"]
 """Why words alone counted though there are vectors: of another model, out of reach, or not made for this writing."""
 
@@ -102,7 +102,7 @@ def is_own(receipt: Receipt | Mapping[str, Any], key: ReceiptKey) -> bool:
         message = _message(value)
     except (KeyError, TypeError, ValueError, RecursionError):
         return False
-    return is_keyed_hash(key, message, seal)
+    return value["seal"] == seal.hex() and is_keyed_hash(key, message, seal)
 
 
 def _message(value: Mapping[str, Any]) -> bytes:
@@ -127,9 +127,9 @@ def gap(counted: Counted, over_budget: int, floor: float | None, nearest: float 
     """Return one line that names what matches and is not shown, and how to see it; empty where nothing is left out."""
     beyond = counted.dropped - over_budget
     parts = [
-        f"{over_budget} more did not fit the budget" if over_budget else "",
-        f"{beyond} more are beyond the limit" if beyond else "",
-        f"{counted.truncated} is cut" if counted.truncated else "",
+        f"{over_budget} more over the budget" if over_budget else "",
+        f"{beyond} more beyond the limit" if beyond else "",
+        f"{counted.truncated} cut" if counted.truncated else "",
         f"{counted.other_state} related but retracted or superseded (state='all' shows them)"
         if counted.other_state
         else "",

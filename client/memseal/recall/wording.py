@@ -58,7 +58,7 @@ ANY_SEASON: Final = f"(?P<season>{'|'.join(SEASONS)})"
 UNITS: Final = f"(?P<unit>minute|hour|day|week|{'|'.join(MONTHS_OF)})s?"
 UNIT: Final = f"(?P<unit>week|weekend|{'|'.join(MONTHS_OF)})"
 BEYOND: Final = "(?P<beyond>the day before (?=yester)|the day after (?=tom))?"
-IN: Final = "(?:in|during|of|by|around) "
+IN: Final = "(?:in|during|of|around) "
 PLACE: Final = "(?P<place>first|second|third|fourth|last)"
 
 

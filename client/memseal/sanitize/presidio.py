@@ -1,12 +1,12 @@
 """The national identifiers that Presidio's recognizers know, with their check digits."""
 
-import importlib
 import logging
 import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from memseal.privacy.spans import Span
+from memseal.sanitize import offline
 
 # All that have a pattern, but for what our own rules find better, and what is no person's.
 _LEFT_OUT: Final = frozenset(
@@ -29,8 +29,8 @@ class PresidioNumbers:
     def __init__(self) -> None:
         """Make one of each; they load nothing."""
         logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)
-        analyzer = importlib.import_module("presidio_analyzer")
-        recognizers = importlib.import_module("presidio_analyzer.predefined_recognizers")
+        analyzer = offline.load("presidio_analyzer")
+        recognizers = offline.load("presidio_analyzer.predefined_recognizers")
         self._recognizers = [
             (made, _word_pattern(made.context))
             for name, kind in sorted(vars(recognizers).items())

@@ -156,9 +156,9 @@ class Sanitizer:
             for text in texts:
                 if _digest(text) not in self._issued:
                     self._pairs.see(text)
-            # What one text tells is known in all of them.
-            drafts = [self._replaced(text, found) for text, found in zip(texts, spans, strict=True)]
-            del drafts
+            if len(texts) > 1:  # what the last one tells is known in the first one then
+                for text, found in zip(texts, spans, strict=True):
+                    self._replaced(text, found)
             return self._checked(texts, spans)
 
     @overload

@@ -23,13 +23,14 @@ from memseal.vault import syncing
 from memseal.vault.branches import Branches, Joined
 from memseal.vault.bundle_import import import_bundle
 from memseal.vault.bundles import dump, pieces, read_bundle
+from memseal.vault.covering import quarantine
 from memseal.vault.device import Device
 from memseal.vault.joining import fetch, put_version
 from memseal.vault.keychain import Keychain, Keyring
 from memseal.vault.opening import Opened, open_logs
 from memseal.vault.reading_ends import read_ends
 from memseal.vault.rekeying import emergency_kit, prove_passphrase
-from memseal.vault.switching import CARRIED, begin_switch, finish_switch
+from memseal.vault.switching import CARRIED, begin_switch, finish_switch, fits
 from memseal.vault.syncing import SyncReport
 from memseal.vault.versions import Change, next_version, recovery_generation
 
@@ -84,6 +85,7 @@ def _join(opened: Opened, transport: Transport, consent: bool, passphrase: Stret
     for _ in range(_TRIES):
         branches = fetch_branches(transport, opened.keychain.keyring)
         keychain = _opened_there(opened, branches)
+        _check_understood(opened, keychain)
         if branches.is_joined():
             _go_over(opened, branches, keychain)
             return replace(joined, emergency_kit=emergency_kit(opened)) if joined.emergency_kit is not None else joined
@@ -129,6 +131,17 @@ def _opened_there(opened: Opened, branches: Branches) -> Keychain:
     if entry is None or entry.ended is not None:
         raise KeyringForked(_NOT_THERE)
     return Keychain.of(branches.there, open_device_box(newest, keys.wrap, opened.device.signing_public))
+
+
+def _check_understood(opened: Opened, keychain: Keychain) -> None:
+    """Raise `FormatError` where a log that is given up has operations of newer software: no state holds these."""
+    for each in quarantine(opened.logbook):
+        strange = each.finding.code == "operation_unknown" and not each.dismissed
+        if strange and not fits(opened.logbook.files, keychain, each.stream_id):
+            detail = (
+                f"{each.name} was written by newer software: update memseal, or dismiss it, then join both branches"
+            )
+            raise FormatError("operation_unknown", detail)
 
 
 # ── the version that joins ──────────────────────────────────────────────────────────────────────────

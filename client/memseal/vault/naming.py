@@ -27,8 +27,10 @@ def check_name(name: str) -> str:
     return text
 
 
-def own_name() -> str:
-    """Return what to call this device where its user does not say: the computer's name, if it can be one."""
+def own_name(wanted: str | None) -> str:
+    """Return what to call this device: what its user says, or else the computer's name, if it can be one."""
+    if wanted:
+        return check_name(wanted)
     try:
         return check_name(platform.node()[:NAME_MOST])
     except DeviceName:

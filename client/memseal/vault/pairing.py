@@ -3,7 +3,7 @@
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ from memseal.sync.messages import Answer, Content, Refused, Stored
 from memseal.sync.pairing import MESSAGE_MOST, REFUSAL, Hello, Joined, Met, Newcomer, Place, Shower
 from memseal.sync.relaying import Hear, Say
 from memseal.transport import Relay
-from memseal.vault import syncing
+from memseal.vault import rekeying, syncing
 from memseal.vault.joining import Joiner, check_place, enter, refusal, resume
 from memseal.vault.naming import check_name
 from memseal.vault.opening import Opened
@@ -49,6 +49,10 @@ CODE_SECONDS: Final = 120
 """How long a code is good, by the clock of the device that shows it."""
 _JOIN_SECONDS = 60  # from the welcome on: a new device derives two keys from the passphrase, and makes one version
 _WAIT_SECONDS = 20  # that a server holds one answer: less than what lies between may cut
+_UNHEARD = (
+    "the code was used, but the new device did not say that it joined, so the vault has new keys:"
+    " look at the list of devices"
+)
 _TRIES = 8  # another pairing may have the same channel
 
 Reach = Callable[[], AbstractContextManager[Opened]]
@@ -64,7 +68,8 @@ def pair(
 ) -> DeviceInfo:
     """Show a code, let the device in that answers with it, and return that device.
 
-    Raises `PairingCodeWrong`, `PairingExpired`, `PairingUnfinished` or `PairingInvalid`; the code is spent then.
+    Raises `PairingCodeWrong`, `PairingExpired`, `PairingUnfinished` or `PairingInvalid`; the code is spent then. Where
+    the vault key was handed over in vain, a new epoch is begun.
     """
     with reach() as opened:
         address = remote or opened.device.marks.server
@@ -81,16 +86,26 @@ def pair(
         with reach() as opened:
             syncing.sync(opened, address, accept_rollback=False)
             welcome = met.welcome(_place(opened), opened.keychain.vault_key)
-        _say(relay, code.channel, 2, welcome)
-        unheard = PairingUnfinished(
-            "the code was used, but the new device did not say that it joined: look at the list of devices"
-        )
-        joined = met.joined(welcome, _hear(relay, code.channel, 2, clock() + _JOIN_SECONDS, clock, unheard))
+        with _handing_over(reach, address):
+            _say(relay, code.channel, 2, welcome)
+            answer = _hear(relay, code.channel, 2, clock() + _JOIN_SECONDS, clock, PairingUnfinished(_UNHEARD))
+            joined = met.joined(welcome, answer)
+            with reach() as opened:
+                syncing.sync(opened, address, accept_rollback=False)
+                return _new_device(opened, met.hello, joined)
     finally:
         relay.close()
-    with reach() as opened:
-        syncing.sync(opened, address, accept_rollback=False)
-        return _new_device(opened, met.hello, joined)
+
+
+@contextlib.contextmanager
+def _handing_over(reach: Reach, address: str) -> Generator[None]:
+    """Begin a new epoch where it is not known that who has the vault key joined: nobody is to lurk with it unlisted."""
+    try:
+        yield
+    except (MemsealError, KeyboardInterrupt):
+        with contextlib.suppress(MemsealError), reach() as opened:  # what went wrong first is what is told
+            rekeying.rekey(opened, address)
+        raise
 
 
 def _open_channel(relay: Relay, *, scanned: bool) -> tuple[PairingCode, Shower]:

@@ -19,7 +19,6 @@ from memseal.recall.query import MAX_CHARS, MAX_TERMS, TimeRule
 from memseal.recall.rank import tally
 from memseal.recall.receipt import Counted, Engine, Receipt, Served
 from memseal.recall.rendering import Count, Packed, pack
-from memseal.vault.device import Device
 from memseal.vault.opening import Opened
 from memseal.vault.searching import Found, Question, candidates_of, find
 from memseal.vault.zone import SystemZone
@@ -56,13 +55,12 @@ class Request:
             raise ValueError("a floor is a cosine, from -1 to 1")
 
 
-def recall(opened: Opened, embedder: Embedder | None, asked: Request) -> Packet:
-    """Return the packet of one recall."""
+def question_of(asked: Request) -> Question:
+    """Return what to search for; checks the request, and calls the app's normaliser, which may take its time."""
     asked.check()
-    view = opened.logbook.view
-    searched = (asked.normaliser.normalise(asked.query) if asked.normaliser else "") or asked.query
-    question = Question(
-        query=searched,
+    searched = "" if asked.normaliser is None else asked.normaliser.normalise(asked.query)
+    return Question(
+        query=searched or asked.query,
         vector=None,
         limit=asked.limit,
         filters=asked.filters,
@@ -71,37 +69,59 @@ def recall(opened: Opened, embedder: Embedder | None, asked: Request) -> Packet:
         time=asked.time,
         floor=asked.floor,
     )
+
+
+@dataclass(frozen=True)
+class Looked:
+    """All that a packet needs of the vault."""
+
+    question: Question
+    found: Found
+    other_state: int
+    other_time: int
+    embedder: str | None
+    without_vector: int
+    vault_id: bytes
+    device_id: bytes
+    key: ReceiptKey
+
+
+def look(opened: Opened, embedder: Embedder | None, question: Question) -> Looked:
+    """Search, and count what is related and left out."""
+    view, device = opened.logbook.view, opened.device
     found = find(view, embedder, question)
+    vectors = 0 if view.vectors is None else len(view.vectors)
+    return Looked(
+        question=question,
+        found=found,
+        other_state=_related(view, embedder, question, found, _of_other_states(view, question, found)),
+        other_time=_related(view, embedder, question, found, _of_other_times(view, question, found)),
+        embedder=None if found.vector is None or embedder is None else embedder.name,
+        without_vector=0 if embedder is None else max(0, view.state.count("1") - vectors),
+        vault_id=device.vault_id,
+        device_id=device.device_id,
+        key=receipt_key(device.keys.local, device.vault_id, device.device_id),
+    )
+
+
+def answer(asked: Request, looked: Looked) -> Packet:
+    """Return the packet; needs no open vault, since the app's count may take its time."""
+    found = looked.found
     packed = pack([hit.memory for hit in found.hits], asked.budget, asked.count)
-    counted = _counted(view, embedder, question, found, packed)
-    receipt = _receipt(opened, embedder, asked, question, found, packed, counted)
+    receipt = receipts.sealed(_receipt(asked, looked, packed), looked.key)
     by_id = {hit.memory.id: hit for hit in found.hits}
-    hits = [
+    hits = tuple(
         Recalled(entry.memory, by_id[entry.memory.id].score, by_id[entry.memory.id].why, entry.truncated)
         for entry in packed.entries
-    ]
-    over_budget = len(found.hits) - len(hits)
-    gap = receipts.gap(counted, over_budget, receipt.floor, found.tally.nearest)
-    return Packet(receipt.status, receipt.reason, packed.text, tuple(hits), gap, receipt)
+    )
+    gap = receipts.gap(receipt.counted, len(found.hits) - len(hits), receipt.floor, found.tally.nearest)
+    return Packet(receipt.status, receipt.reason, packed.text, hits, gap, receipt)
 
 
 def is_own(opened: Opened, receipt: Receipt | Mapping[str, Any]) -> bool:
     """Whether this device made the receipt."""
-    return receipts.is_own(receipt, _key(opened.device))
-
-
-def _counted(view: View, embedder: Embedder | None, question: Question, found: Found, packed: Packed) -> Counted:
-    returned = len(packed.entries)
-    return Counted(
-        considered=found.considered,
-        matched=found.tally.matched,
-        returned=returned,
-        dropped=found.tally.matched - returned,
-        truncated=sum(entry.truncated for entry in packed.entries),
-        other_state=_related(view, embedder, question, found, _of_other_states(question.filters)),
-        other_time=_related(view, embedder, question, found, _of_other_times(view, question, found)),
-        near_misses=found.tally.near_misses,
-    )
+    device = opened.device
+    return receipts.is_own(receipt, receipt_key(device.keys.local, device.vault_id, device.device_id))
 
 
 def _related(view: View, embedder: Embedder | None, question: Question, found: Found, wanted: Condition | None) -> int:
@@ -112,12 +132,14 @@ def _related(view: View, embedder: Embedder | None, question: Question, found: F
     return tally(found.query, candidates, floor=found.floor).matched
 
 
-def _of_other_states(filters: Mapping[str, Any]) -> Condition | None:
+def _of_other_states(view: View, question: Question, found: Found) -> Condition | None:
     """Return the condition of what a recall of active memories leaves out; who names a state knows what that does."""
-    if filters.get("state") not in (None, "active"):
+    if question.filters.get("state") not in (None, "active"):
         return None
-    every = condition({**filters, "state": "all"})
-    return Condition(f"{every.where} AND m.state <> 0", every.values, narrow=True)
+    every = condition({**question.filters, "state": "all"})
+    others = Condition(f"{every.where} AND m.state <> 0", every.values, narrow=True)
+    period = found.query.period
+    return of_time(view.state, period, others) if period is not None and question.time == "only" else others
 
 
 def _of_other_times(view: View, question: Question, found: Found) -> Condition | None:
@@ -128,21 +150,13 @@ def _of_other_times(view: View, question: Question, found: Found) -> Condition |
     return Condition(f"{wanted.where} AND NOT ({then.where})", (*wanted.values, *then.values), narrow=True)
 
 
-def _receipt(
-    opened: Opened,
-    embedder: Embedder | None,
-    asked: Request,
-    question: Question,
-    found: Found,
-    packed: Packed,
-    counted: Counted,
-) -> Receipt:
-    device, view = opened.device, opened.logbook.view
-    query, ok = found.query, bool(packed.entries)
-    receipt = Receipt(
-        vault_id=device.vault_id.hex(),
-        device_id=device.device_id.hex(),
-        at=question.now.astimezone(UTC).isoformat(),
+def _receipt(asked: Request, looked: Looked, packed: Packed) -> Receipt:
+    found, query, ok = looked.found, looked.found.query, bool(packed.entries)
+    counted = _counted(looked, packed)
+    return Receipt(
+        vault_id=looked.vault_id.hex(),
+        device_id=looked.device_id.hex(),
+        at=looked.question.now.astimezone(UTC).isoformat(),
         status="ok" if ok else "empty",
         reason=None if ok else receipts.reason_of(query.searchable, counted),
         query=_readable(asked.query),
@@ -150,7 +164,7 @@ def _receipt(
         terms=query.terms,
         time=receipts.time_value(query.period, asked.time),
         engine=_engine(found),
-        embedder=None if found.vector is None or embedder is None else embedder.name,
+        embedder=looked.embedder,
         degraded=found.degraded,
         floor=None if found.vector is None else found.floor,
         counted=counted,
@@ -162,39 +176,45 @@ def _receipt(
         text_sha256=sha256(packed.text.encode()).hex(),
         served=tuple(Served(entry.memory.id, int(entry.memory.state), entry.truncated) for entry in packed.entries),
         complete=found.degraded is None,
-        warnings=_warnings(view, embedder, asked.query, found),
+        warnings=_warnings(asked.query, looked),
     )
-    return receipts.sealed(receipt, _key(device))
+
+
+def _counted(looked: Looked, packed: Packed) -> Counted:
+    found, returned = looked.found, len(packed.entries)
+    return Counted(
+        considered=found.considered,
+        matched=found.tally.matched,
+        returned=returned,
+        dropped=found.tally.matched - returned,
+        truncated=sum(entry.truncated for entry in packed.entries),
+        other_state=looked.other_state,
+        other_time=looked.other_time,
+        near_misses=found.tally.near_misses,
+    )
 
 
 def _engine(found: Found) -> Engine:
-    if not found.query.searchable:
-        return "none"
     if found.query.about_time:
         return "time"
-    if found.vector is None:
-        return "words"
-    return "words and meaning"
+    if found.by_words:
+        return "words and meaning" if found.by_meaning else "words"
+    return "meaning" if found.by_meaning else "none"
 
 
-def _warnings(view: View, embedder: Embedder | None, query: str, found: Found) -> tuple[str, ...]:
+def _warnings(query: str, looked: Looked) -> tuple[str, ...]:
     """Return what of the query was not used, and what of the vault could be found by words alone."""
     warnings = list[str]()
-    without = view.state.count("1") - (0 if view.vectors is None else len(view.vectors))
-    if embedder is not None and without > 0:
-        warnings.append(f"{without} memories have no vector of this vault's model: reindex makes them")
+    if looked.without_vector:
+        warnings.append(f"{looked.without_vector} memories have no vector of this vault's model: reindex makes them")
     if len(query) > MAX_CHARS:
         warnings.append(f"only the first {MAX_CHARS} characters of the query were read")
-    if len(found.query.terms) == MAX_TERMS:
+    if len(looked.found.query.terms) == MAX_TERMS:
         warnings.append(f"only the first {MAX_TERMS} words of the query were searched for")
-    if _readable(query) != query:
+    if _readable(query) != query[:MAX_CHARS]:
         warnings.append("what is not valid Unicode in the query was replaced")
     return tuple(warnings)
 
 
 def _readable(query: str) -> str:
     return query[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
-
-
-def _key(device: Device) -> ReceiptKey:
-    return receipt_key(device.keys.local, device.vault_id, device.device_id)

@@ -56,6 +56,8 @@ class Found:
     hits: list[Hit]
     tally: Tally
     considered: int
+    by_words: bool
+    by_meaning: bool
     vector: NDArray[np.float32] | None
     degraded: Degraded | None
     floor: float
@@ -90,8 +92,17 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
     candidates = candidates_of(view, embedder, query, vector, condition(asked.filters), asked)
     ranked = rank(query, candidates, floor=floor, limit=asked.limit)
     memories = view.state.memories([hit.number for hit in ranked])
-    hits = [Hit(memory, hit.score, hit.why) for memory, hit in zip(memories, ranked, strict=True)]
-    return Found(query, hits, tally(query, candidates, floor=floor), len(candidates), vector, degraded, floor)
+    return Found(
+        query=query,
+        hits=[Hit(memory, hit.score, hit.why) for memory, hit in zip(memories, ranked, strict=True)],
+        tally=tally(query, candidates, floor=floor),
+        considered=len(candidates),
+        by_words=bool((candidates.lexical > 0).any()),
+        by_meaning=not np.isnan(candidates.cosine).all(),
+        vector=vector,
+        degraded=degraded,
+        floor=floor,
+    )
 
 
 def candidates_of(

@@ -38,7 +38,7 @@ Fate = Literal["kept", "cut", "left out", "made anew"]
 _NO_DAMAGE = frozenset(
     """
     operation_unknown record_flags version_unknown suite_unknown keyring_behind epoch_mismatch stream_ended
-    column_value counter_limit counter_false stamp_invalid operation_invalid
+    column_value counter_limit counter_false stamp_invalid operation_invalid id_taken
     """.split()
 )
 _CARRIED_ON = frozenset("version_unknown suite_unknown keyring_behind epoch_mismatch".split())

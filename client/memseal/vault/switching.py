@@ -52,7 +52,7 @@ def _drop_foreign(folder: VaultFolder, keychain: Keychain) -> set[bytes]:
     """Remove what the branch that was given up began or cut, and return which logs stay."""
     files, kept = LogFiles(folder), set[bytes]()
     for stream_id in files.streams():
-        if _fits(files, keychain, stream_id):
+        if fits(files, keychain, stream_id):
             kept.add(stream_id)
         else:
             files.remove(stream_id)
@@ -68,7 +68,8 @@ def _drop_foreign(folder: VaultFolder, keychain: Keychain) -> set[bytes]:
     return kept
 
 
-def _fits(files: LogFiles, keychain: Keychain, stream_id: bytes) -> bool:
+def fits(files: LogFiles, keychain: Keychain, stream_id: bytes) -> bool:
+    """Return whether a log here is one of this keyring, from where its file begins."""
     try:
         base = files.base(stream_id)
         if base is not None:

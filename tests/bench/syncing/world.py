@@ -64,9 +64,18 @@ def program(*arguments: str) -> Generator[tuple[str, int]]:
             process.stdout.close()
 
 
-def server(store: Path | str, *options: str) -> contextlib.AbstractContextManager[tuple[str, int]]:
-    """A server process on a store."""
-    words = ("--listen", "127.0.0.1:0", "--max-vault-bytes", "0", "--log-level", "error")
+def server(store: Path | str, *options: str, port: int = 0) -> contextlib.AbstractContextManager[tuple[str, int]]:
+    """A server process on a store, without limits."""
+    words = (
+        "--listen",
+        f"127.0.0.1:{port}",
+        "--max-vault-bytes",
+        "0",
+        "--max-vault-requests",
+        "0",
+        "--log-level",
+        "error",
+    )
     return program("-m", "memseal_server", "--store", str(store), *words, *options)
 
 

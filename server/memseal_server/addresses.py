@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
+# A name as the DNS has it, or an address of IP.
+_HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f.]*:[0-9a-f:.]*", re.ASCII)
 # Letters that need no escape, so that the path that was signed and the one that comes are the same bytes.
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 # Two letters or more: a folder of Windows begins with one.
@@ -20,6 +22,8 @@ def read_store(text: str) -> str:
     match = _SCHEME.match(text)
     if not text:
         raise Refusal("it is empty: name a folder, or s3://bucket/prefix")
+    if text.startswith("~"):
+        raise Refusal(f"{text!r} begins with what only a shell knows: write the folder's whole path")
     if match is not None and not re.match(r"s3://[a-z0-9]", text):
         raise Refusal(f"{text!r} is neither a folder nor of the form s3://bucket/prefix")
     return text
@@ -44,7 +48,7 @@ def read_url(text: str) -> tuple[str, str]:
     except ValueError:
         raise Refusal(f"{text!r} is not an address like https://host: ports go up to {_MAX_PORT}") from None
     host = parts.hostname
-    if parts.scheme not in _DEFAULT_PORTS or not host:
+    if parts.scheme not in _DEFAULT_PORTS or not host or not _HOST.fullmatch(host):
         raise Refusal(f"{text!r} is not an address like https://host, https://host:port or https://host/path")
     if parts.username is not None or parts.query or parts.fragment:
         raise Refusal("an address has no user, query or fragment")

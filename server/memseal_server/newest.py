@@ -7,6 +7,7 @@ the newest is found from the last one known, and no listing is believed.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from memseal_server import keys
 from memseal_server.blobs import BlobStore, Run, StoreUnavailable, numbered
@@ -37,6 +38,7 @@ class Newest:
     def __init__(self, store: BlobStore) -> None:
         self._store = store
         self._known: Recent[bytes, _Known] = Recent(_BOUND)
+        self._naming: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     def known_version(self, vault: bytes) -> int | None:
         """Return the number of the newest version that was ever seen here."""
@@ -87,9 +89,13 @@ class Newest:
 
     async def add_stream(self, vault: bytes, stream: bytes) -> None:
         """Name a log that has a segment, unless it is named: no other process would look for it."""
-        while stream not in self.known_streams(vault) and stream not in await self.streams(vault):
-            key = numbered(keys.names_folder(vault), self._learn(vault).names)
-            await self._store.put_new(key, stream.hex().encode())
+        if stream in self.known_streams(vault):
+            return
+        naming = self._naming.setdefault(vault, asyncio.Lock())
+        async with naming:  # one after the other: else all would race for one number
+            while stream not in await self.streams(vault):
+                key = numbered(keys.names_folder(vault), self._learn(vault).names)
+                await self._store.put_new(key, stream.hex().encode())
 
     async def segments(self, vault: bytes, bases: Mapping[bytes, int]) -> dict[bytes, int | None]:
         """Return the newest segment of each of these logs, None where nothing lies from its base on."""

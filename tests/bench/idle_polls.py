@@ -1,12 +1,13 @@
 """What many devices cost that only wait: memory and CPU of a real server with so many idle long polls (Linux).
 
-    python tests/bench/idle_polls.py [--polls 10000] [--seconds 30]
+    python tests/bench/idle_polls.py [--polls 10000] [--seconds 50]
 
 The polls are renewed as clients do it, every 25 seconds or so, so that the figures hold their price as well.
 """
 
 import argparse
 import asyncio
+import random
 import resource
 import subprocess
 import sys
@@ -76,7 +77,7 @@ async def _measure(origin: str, polls: int, seconds: float) -> None:
 
 
 async def _wait(caller: Caller, draft: Draft, name: str, tag: str) -> None:
-    wait = MOST_WAIT_SECONDS  # until all are there; they come one by one, so they do not come back at one moment
+    wait = random.randint(WAIT_SECONDS, MOST_WAIT_SECONDS)  # else all of them come back at one moment, again and again
     while True:
         answer = await caller.get_heads(draft.vault, name, query=f"wait={wait}", more_headers={"If-None-Match": tag})
         assert answer.status == 304, answer.outcome
@@ -102,7 +103,7 @@ def _start(store: Path, polls: int) -> "subprocess.Popen[str]":
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--polls", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=50.0)
     return parser.parse_args()
 
 

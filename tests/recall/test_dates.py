@@ -320,3 +320,9 @@ def test_week_begins_where_the_asker_says(now: int, first_weekday: int, text: st
 def test_long_query_is_read_in_time_in_proportion_to_its_length() -> None:
     # Quadratic reading of 20,000 characters would take minutes.
     assert find_period("what about the march of may 2 since and between " * 400, NOW) is not None
+
+
+@pytest.mark.parametrize("year", [1, 2, 9997, 9998, 9999])
+@pytest.mark.parametrize("text", ["since May", "from May 2023 to June", "last summer", "next decade", "a year ago"])
+def test_ends_of_the_calendar_are_no_error(year: int, text: str) -> None:
+    find_period(text, datetime(year, 6, 15, tzinfo=UTC))

@@ -45,7 +45,7 @@ PLAIN = Receipt(
     rendered_chars=190,
     used_chars=3,
     text_sha256="22" * 32,
-    served=(Served("33" * 16, 0, False),),
+    served=(Served("33" * 16, 0, False, False),),
     complete=True,
 )
 

@@ -64,7 +64,7 @@ class Scattered:
         self._random = random.Random(seed)
 
     def detect(self, texts: Sequence[str]) -> list[list[Span]]:
-        return [[self._span(text) for _ in range(self._random.randrange(5))] for text in texts if text is not None]
+        return [[self._span(text) for _ in range(self._random.randrange(5))] for text in texts]
 
     def _span(self, text: str) -> Span:
         start = self._random.randrange(len(text) + 1)

@@ -1,3 +1,4 @@
+import json
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -69,6 +70,16 @@ def test_stand_in_comes_back_however_the_reply_bends_it(reply: str, restored: st
 )
 def test_what_was_not_issued_stays(reply: str) -> None:
     assert SESSION.restore(reply) == reply
+
+
+def test_name_that_json_spells_in_escapes_comes_back() -> None:
+    sanitizer = Sanitizer(detector=Marked(PERSON="Мария Иванова", PERSON1="王小明"), seed=SEED)  # type: ignore[arg-type]
+    text = "Мария Иванова, 王小明"
+    reply = json.dumps([sanitizer.sanitize(text).text])
+    assert json.loads(sanitizer.restore(reply)) == [text]
+    for size in range(1, 9):
+        pieces = [reply[start : start + size] for start in range(0, len(reply), size)]
+        assert "".join(sanitizer.restore_stream(pieces)) == sanitizer.restore(reply)
 
 
 def test_twelve_tokens_come_back_right_in_every_order() -> None:

@@ -1,5 +1,6 @@
-"""A server that dies while it stores a keyring version, and is started again: on a folder and on a bucket."""
+"""A server that dies while it stores a keyring version or sweeps for a floor, and is started again."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -8,22 +9,29 @@ import pytest
 
 from memseal.errors import RemoteUnreachable
 from memseal.vault.vault import Vault
-from tests.scenarios.conftest import ServerProcess, StartServer
-from tests.scenarios.hostile_world import joined
+from memseal_server.blobs.opening import open_store
+from memseal_server.checking import Finding, check_store
+from tests.scenarios.conftest import StartServer
+from tests.scenarios.hostile_world import contents, joined
 from tests.server.seaweed import seaweed, seaweed_bucket
 from tests.vault.small_vault import new_folder, open_vault
 
 __all__ = ["seaweed", "seaweed_bucket"]  # fixtures too
 
-STEPS = ["put_sealed_part", "put_open_part", "is_whole"]
-CASES = [*(("folder", step) for step in STEPS), ("bucket", "put_open_part")]
+STORING = [("folder", step) for step in ("put_sealed_part", "put_open_part", "is_whole")]
+STORING += [("bucket", "put_open_part")]
+COMPACTING = [
+    ("folder", step)
+    for step in ("put_checkpoint", "put_open_part", "delete_segments_below", "delete_checkpoints", "listed_checkpoints")
+]
+COMPACTING += [("bucket", "delete_segments_below"), ("bucket", "delete_checkpoints")]
 
 
 def start_dying(store: str, step: str, port: int) -> subprocess.Popen[str]:
-    """Start a server that dies at a step of storing a version, as a kill there would end it."""
+    """Start a server that dies at a step of what it does with objects, as a kill there would end it."""
     program = (
         "import os, sys; from memseal_server import __main__; from memseal_server.objects import Objects\n"
-        f"Objects.{step} = lambda *arguments: os._exit(9)\n"
+        f"Objects.{step} = lambda *arguments, **named: os._exit(9)\n"
         "sys.exit(__main__.main(sys.argv[1:]))"
     )
     process = subprocess.Popen(
@@ -38,18 +46,25 @@ def start_dying(store: str, step: str, port: int) -> subprocess.Popen[str]:
     return process
 
 
+def place_and_store(folder: Path, request: pytest.FixtureRequest, kind: str) -> tuple[str, str]:
+    """What `start_server` takes, and what the program does."""
+    if kind == "folder":
+        return "store", str(folder / "store")
+    address = str(request.getfixturevalue("seaweed_bucket"))
+    return address, address
+
+
 def rekey_and_sync(vault: Vault) -> None:
     vault.rekey()
     vault.sync()  # where the version is there already, the server dies at the heads
 
 
-@pytest.mark.parametrize(("kind", "step"), CASES)
+@pytest.mark.parametrize(("kind", "step"), STORING)
 def test_version_that_a_crash_of_the_server_cuts_in_two_is_whole_or_not_there(
     tmp_path: Path, start_server: StartServer, request: pytest.FixtureRequest, kind: str, step: str
 ) -> None:
-    store = str(tmp_path / "store") if kind == "folder" else request.getfixturevalue("seaweed_bucket")
-    place = "store" if kind == "folder" else store
-    server: ServerProcess = start_server(place)
+    place, store = place_and_store(tmp_path, request, kind)
+    server = start_server(place)
     port = int(server.url.rpartition(":")[2])
     new_folder(tmp_path / "one")
     with open_vault(tmp_path / "one") as one:
@@ -75,3 +90,52 @@ def test_version_that_a_crash_of_the_server_cuts_in_two_is_whole_or_not_there(
         one.rekey()
         two.sync()
         assert two.status().findings == []
+
+
+@pytest.mark.parametrize(("kind", "step"), COMPACTING)
+def test_compaction_that_a_crash_of_the_server_cuts_off_loses_no_record(
+    tmp_path: Path, start_server: StartServer, request: pytest.FixtureRequest, kind: str, step: str
+) -> None:
+    place, store = place_and_store(tmp_path, request, kind)
+    server = start_server(place)
+    port = int(server.url.rpartition(":")[2])
+    new_folder(tmp_path / "one")
+    with open_vault(tmp_path / "one") as one:
+        one.remember("before the first floor", source="test")
+        one.sync(server.url)
+        one.compact()
+        one.remember("before the second floor", source="test")
+        one.sync()
+        one.compact()
+        one.remember("above the floors", source="test")
+        one.sync()
+        kit = one.emergency_kit
+        server.kill()
+
+        with start_dying(store, step, port) as dying:
+            with pytest.raises(RemoteUnreachable):
+                one.compact()
+            assert dying.wait(60) == 9
+
+        server = start_server(place, port=port)
+        everything = ["above the floors", "before the first floor", "before the second floor"]
+        with joined(server, tmp_path / "two", kit) as two:
+            two.sync(server.url)
+            assert contents(two) == everything
+        assert one.sync().findings == []
+        one.compact()
+        assert one.sync().findings == []
+        with joined(server, tmp_path / "three", kit) as three:
+            three.sync(server.url)
+            assert contents(three) == contents(one) == everything
+    assert [finding for finding in findings_of(store) if finding.serious] == []
+
+
+def findings_of(address: str) -> list[Finding]:
+    async def look() -> list[Finding]:
+        opened = await open_store(address)
+        found = [finding async for finding in check_store(opened)]
+        await opened.close()
+        return found
+
+    return asyncio.run(look())

@@ -249,6 +249,30 @@ async def test_floor_does_not_count_on_what_a_sweep_is_deleting(
     assert not await is_there(vaults, first.vault, "a")
 
 
+@on_each_store
+async def test_part_that_another_process_sweeps_away_is_missed_and_can_be_put_back(
+    interrupted: InterruptedStore, store: BlobStore, vaults: Vaults, first: Draft, floor: Draft, log: Log
+) -> None:
+    await put(vaults, floor)
+    await put_checkpoint(vaults, first.vault, "two", "b")
+    await put_checkpoint(vaults, first.vault, "three")
+    two = floor.next("alice").floor("two", ["b"], [log.row(4, 2)])
+    three = two.next("alice").floor("three", ["a"], [log.row(4, 2)])
+    elsewhere = Vaults(store, Limits())
+    interrupted.before_delete = True
+    interrupted.happens = lambda: put(elsewhere, three)
+    assert await put(vaults, two) == [True]
+    # There is no turn between processes: the part is gone, and nothing else. Whoever asks for it is told.
+    assert not await is_there(elsewhere, first.vault, "a")
+    for each in (elsewhere, vaults, Vaults(store, Limits())):
+        heads = await each.heads(first.vault)
+        assert (heads.version.number, heads.floor_whole) == (4, False)
+        assert heads.logs[log.stream].to_members() == log.end(4, next_seq=2)
+    await elsewhere.floors.put(first.vault, Kind.PART, object_id("a"), part(first.vault, "a"), ALICE)
+    for each in (elsewhere, vaults):
+        assert (await each.heads(first.vault)).floor_whole
+
+
 # Crashes.
 
 

@@ -10,6 +10,7 @@ from memseal_server.relay import CHANNELS_OF_A_VAULT, MAX_MESSAGE_BYTES, Relay
 from memseal_server.waiting import Waiters
 from tests.server.building import Draft
 from tests.server.calling import Answer, Caller
+from tests.server.seaweed import on_each_store
 
 CHANNEL = "04821"
 
@@ -37,6 +38,7 @@ async def channel(caller: Caller, first: Draft, second: Draft) -> str:
 # ── what is said ────────────────────────────────────────────────────────────────────────────────────
 
 
+@on_each_store
 async def test_what_one_says_the_other_hears(caller: Caller, first: Draft, channel: str) -> None:
     assert (await caller.send("GET", joining(1), "new")).body == b"opening"
     assert (await caller.send("PUT", joining(1), "new", b"answer")).outcome == (201, "")
@@ -47,6 +49,7 @@ async def test_what_one_says_the_other_hears(caller: Caller, first: Draft, chann
     assert (await caller.send("GET", shown(first, 2))).body == b"joined"
 
 
+@on_each_store
 async def test_same_message_again_is_there_already_and_another_is_refused(
     caller: Caller, first: Draft, channel: str
 ) -> None:
@@ -64,6 +67,7 @@ async def test_what_was_not_said_yet_is_not_found(caller: Caller, first: Draft, 
     assert (await caller.send("GET", shown(first, 1), query="wait=1")).outcome == (404, "not_found")
 
 
+@on_each_store
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["one process", "two processes"])
 async def test_who_waits_hears_it_when_it_is_said(
     elsewhere: bool, caller: Caller, other_caller: Caller, first: Draft, channel: str
@@ -112,6 +116,7 @@ async def test_only_the_device_that_opened_it_speaks_in_it(caller: Caller, first
     assert (await opened(caller, first, key="bob")).outcome == (409, "pairing_taken")
 
 
+@on_each_store
 async def test_first_to_answer_is_the_joiner_and_others_are_shut_out(
     caller: Caller, first: Draft, channel: str
 ) -> None:
@@ -134,6 +139,7 @@ async def test_joiner_signs_as_everybody_does(caller: Caller, channel: str) -> N
 # ── how many, and how long ──────────────────────────────────────────────────────────────────────────
 
 
+@on_each_store
 async def test_device_that_opens_another_channel_gives_up_the_one_before(
     caller: Caller, first: Draft, channel: str
 ) -> None:
@@ -181,6 +187,7 @@ async def test_vault_has_three_channels_at_most(relay: Relay) -> None:
     assert await relay.open("00008", VAULT, key(0), b"x")
 
 
+@on_each_store
 @pytest.mark.parametrize("seconds", [301, -301])
 async def test_channel_is_over_after_five_minutes_and_leaves_nothing(
     seconds: float, relay: Relay, store: BlobStore, clock: Clock
@@ -200,6 +207,7 @@ async def test_channel_is_over_after_five_minutes_and_leaves_nothing(
     assert len(await store.listed("pairing/", "", 10)) == 2
 
 
+@on_each_store
 async def test_channel_that_is_over_can_be_opened_by_another_vault(relay: Relay, clock: Clock) -> None:
     await relay.open(CHANNEL, VAULT, KEY, b"x")
     clock.now += 301

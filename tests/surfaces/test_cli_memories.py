@@ -64,7 +64,7 @@ def test_recall_says_why(cli: Command) -> None:
     document = cli("recall", "where is the kettle", "--json").document
     assert (set(document), document["status"], document["reason"]) == (PACKET_KEYS, "ok", None)
     [hit] = document["hits"]
-    assert (set(hit), set(hit["why"])) == ({"memory", "score", "why", "truncated"}, WHY_KEYS)
+    assert (set(hit), set(hit["why"])) == ({"memory", "score", "why", "truncated", "masked"}, WHY_KEYS)
     assert (document["receipt"]["terms"], document["receipt"]["counted"]["returned"]) == (["kettle"], 1)
     assert hit["memory"]["id"] in document["text"]
     assert hit["memory"]["content"] == "The kettle stands on the left."

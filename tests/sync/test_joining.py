@@ -8,6 +8,7 @@ import pytest
 
 from memseal.errors import RemoteUnreachable
 from memseal.format.kit import parse_kit, parse_recovery_code
+from memseal.vault import revoking
 from memseal.vault.joining import join_with, resume
 from memseal.vault.proving import KitOpener, Opener, RecoveryOpener
 from tests.sync.devices import Device, first_device
@@ -108,4 +109,24 @@ def test_join_that_never_reached_the_server_leaves_keys_that_count_nowhere(
         disk.write(tmp_path / NEW, 0, b"x")
         join_with(path, disk, opener, stretch_of(PASSPHRASE), ADDRESS, "phone")
         assert len(remote.versions) == 2
+    one.close()
+
+
+def test_join_that_was_cut_short_and_whose_device_was_removed_is_begun_anew(
+    tmp_path: Path, remote: MemoryRemote, one: Device
+) -> None:
+    path, disk = tmp_path / "phone", CrashDisk(tmp_path)
+    path.mkdir()
+    with remote.connected():
+        opener = opener_of(one, "kit")
+        remote.breaks = {1: Break.AFTER}
+        with pytest.raises(RemoteUnreachable):
+            join_with(path, disk, opener, stretch_of(PASSPHRASE), ADDRESS, "phone")
+        one.sync()
+        with one.vault._writing() as opened:
+            revoking.revoke(opened, "phone", stretch_of(PASSPHRASE), None, None)
+        join_with(path, disk, opener_of(one, "kit"), stretch_of(PASSPHRASE), ADDRESS, "phone")
+        one.sync()
+        assert [device.status for device in one.vault.devices()] == ["this", "ended", "active"]
+        assert disk.read(tmp_path / NEW) is None
     one.close()

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 
+from yarl import URL
+
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -70,7 +72,10 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen
 
 @dataclass
 class ConnectProxy:
-    """An HTTP proxy that opens tunnels (CONNECT) to this machine, and asks for a name and password where one is set."""
+    """An HTTP proxy to this machine that opens tunnels (CONNECT), or passes a request on that names a whole URL.
+
+    Where `authorization` is set it asks for name and password.
+    """
 
     authorization: str | None = None
     seen: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -80,12 +85,27 @@ class ConnectProxy:
         method, target, _ = head[0].split()
         headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in head[1:] if line)}
         self.seen.append({"target": target, **headers})
-        if method != "CONNECT":
-            writer.write(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n")
-        elif self.authorization not in (None, headers.get("proxy-authorization")):
+        if self.authorization not in (None, headers.get("proxy-authorization")):
             writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        elif method != "CONNECT":
+            await _pass_on(reader, writer, method, URL(target), headers)
         else:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await relay(reader, writer, int(target.rpartition(":")[2]))
             return
         await writer.drain()
+
+
+async def _pass_on(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, url: URL, headers: dict[str, str]
+) -> None:
+    """Send a request to the server as an origin takes it, on a connection of its own, without what is for the proxy."""
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    kept = {name: value for name, value in headers.items() if not name.startswith("proxy-")}
+    lines = [f"{method} {url.raw_path_qs} HTTP/1.1", *(f"{name}: {value}" for name, value in kept.items())]
+    there_reader, there_writer = await asyncio.open_connection("127.0.0.1", url.port)
+    there_writer.write("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
+    while content := await there_reader.read(1 << 16):
+        writer.write(content)
+    there_writer.close()
+    await writer.drain()

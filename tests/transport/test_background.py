@@ -25,7 +25,7 @@ from memseal.transport.http import HttpTransport
 from memseal.vault import background
 from memseal.vault.standing import is_final
 from tests.scenarios.conftest import StartServer
-from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, States
+from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, States, opened
 
 Pair = tuple[Vault, Vault]
 
@@ -53,14 +53,13 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
 
 def test_what_one_device_writes_is_found_on_the_other_without_any_call(pair: Pair) -> None:
     one, two = pair
-    heard = States()
-    with one.sync_in_background(), two.sync_in_background(on_state=heard):
+    here, heard = States(), States()
+    with one.sync_in_background(on_state=here), two.sync_in_background(on_state=heard):
         memory = one.remember("the spare key is under the blue pot", source="one")
         heard.until(lambda: two.count() == 1)
         assert [hit.memory for hit in two.search("where is the spare key")] == [memory]
         there = two.retract(memory.id, reason="moved")
-        while one.get(memory.id).state != there.state:
-            assert one._live[0].wait_until_synced(PATIENCE_SECONDS)
+        here.until(lambda: one.get(memory.id).state == there.state)
     assert one.state_digest() == two.state_digest()
 
 
@@ -122,6 +121,26 @@ def test_idle_it_asks_once_per_held_answer_and_nothing_else(
                 assert asked.acquire(timeout=PATIENCE_SECONDS)
             assert requests_of(server.url) - before == 3
             assert requests_of(server.url, words='status="304"') == 3
+
+
+def test_after_the_computer_has_slept_it_asks_anew(
+    world: Path, start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, drifts, listen = threading.Semaphore(0), [0.0], HttpTransport.listen
+
+    def counted(transport: HttpTransport, tag: str, seconds: int) -> object:
+        if seconds:
+            asked.release()
+        return listen(transport, tag, seconds)
+
+    monkeypatch.setattr(HttpTransport, "listen", counted)
+    monkeypatch.setattr(background, "_drift", lambda: drifts[-1])
+    monkeypatch.setattr(background, "_LOOK_SECONDS", 0.05)
+    with opened(world / "one") as vault, vault.sync_in_background(start_server().url) as live:
+        for _ in range(3):
+            assert asked.acquire(timeout=PATIENCE_SECONDS)  # it is held for fifty seconds
+            drifts.append(drifts[-1] + 3_600)
+        assert live.wait_until_synced(PATIENCE_SECONDS)
 
 
 def test_a_server_that_was_killed_and_comes_back_is_followed_again(tmp_path: Path, start_server: StartServer) -> None:

@@ -365,11 +365,11 @@ def test_a_folder_is_followed_in_the_background(alone: Pair, stick: Path, monkey
 
 def test_what_comes_by_server_goes_on_to_the_folder(pair: Pair, stick: Path, start_server: StartServer) -> None:
     one, two = pair
-    with one.sync_in_background(), one.sync_in_background(str(stick)) as carried:
+    told = States()
+    with one.sync_in_background(), one.sync_in_background(str(stick), on_state=told) as carried:
         assert carried.wait_until_synced(PATIENCE_SECONDS)
         before = len(segments_of(stick, one))
         two.remember("from two", source="two")
         two.sync()
-        while len(segments_of(stick, one)) == before:
-            assert carried.wait_until_synced(PATIENCE_SECONDS)
+        told.until(lambda: len(segments_of(stick, one)) > before)
     assert one.count() == 1

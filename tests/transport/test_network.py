@@ -109,6 +109,18 @@ def test_everything_goes_through_the_proxy_that_the_environment_names(
     assert vault.status().unsent_bytes == 0
 
 
+def test_a_server_without_tls_is_reached_through_a_proxy_too(
+    world: Path, start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy, url = ConnectProxy(f"Basic {base64.b64encode(b'me:s3cret').decode()}"), start_server().url
+    with serving(proxy) as port, opened(world / "one") as vault:
+        monkeypatch.setenv("HTTP_PROXY", f"http://me:s3cret@127.0.0.1:{port}")
+        vault.remember("through a proxy", source="me")
+        assert vault.sync(url).pushed_bytes > 0
+    assert proxy.seen
+    assert all(seen["target"].startswith(f"{url}/v1/vaults/") for seen in proxy.seen)
+
+
 def test_no_proxy_is_honoured(vault: Vault, https: str, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     use_ca_file(authority.ca_file)
     proxy = ConnectProxy()

@@ -1,5 +1,6 @@
 """`memseal sync --watch`: a program that follows a server."""
 
+import contextlib
 import json
 import os
 import signal
@@ -63,6 +64,31 @@ def test_watch_tells_each_change_as_a_line_and_ends_cleanly(
         assert (process.returncode, errors) == (0, "")
     with opened(world / "one") as one:
         assert one.count() == 1
+
+
+def test_a_terminal_shows_one_line_and_ctrl_c_ends_it(world: Path, start_server: StartServer) -> None:
+    pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix", exc_type=ImportError)
+    end, theirs = pty.openpty()
+    environment = {**os.environ, "MEMSEAL_PASSPHRASE": PASSPHRASE, "MEMSEAL_MODEL": "none", "TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memseal", "sync", start_server().url, "--watch", "--vault", str(world / "one")],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    seen = b""
+    while b": synced at" not in seen:
+        seen += os.read(end, 4096)
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):  # Linux says so when the program has closed its side
+        while piece := os.read(end, 4096):
+            seen += piece
+    os.close(end)
+    assert process.wait(PATIENCE_SECONDS) == 0
+    assert b"Traceback" not in seen
 
 
 def test_watch_ends_with_the_error_where_the_person_has_to_act(world: Path, start_server: StartServer) -> None:

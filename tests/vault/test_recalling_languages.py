@@ -20,9 +20,9 @@ MEMORIES = {
              |Le rendez-vous chez le dentiste est mardi à neuf heures|Mon vélo est à la cave|Le chat dort""",
     "es": """La llave está debajo de la maceta azul|Ana es alérgica a las nueces|Pintamos la casa en verano
              |La cita con el dentista es el martes a las nueve|Mi bicicleta está en el sótano|El gato duerme""",
-    "zh": "备用钥匙在蓝色花盆下面|安娜对坚果过敏|星期二九点看牙医|我们夏天粉刷了房子|我的自行车在地下室|猫只吃干粮",
-    "ja": "予備の鍵は青い鉢の下にある|アンナはナッツアレルギー|火曜日の九時に歯医者|夏に家を塗った|自転車は地下室にある",
-    "ru": "Запасной ключ под синим горшком|У Анны аллергия на орехи|Стоматолог во вторник в девять|Велосипед в подвале",
+    "zh": "备用钥匙在蓝色花盆下面|安娜对坚果过敏|星期二九点看牙医|我们夏天粉刷了房子|我的自行车在地下室",
+    "ja": "予備の鍵は青い鉢の下にある|アンナはナッツアレルギー|火曜日の九時に歯医者|自転車は地下室にある",
+    "ru": "Запасной ключ под синим горшком|У Анны аллергия на орехи|Велосипед в подвале",
 }
 RELATED = {
     "en": ("Where is the key?", "The spare key"),
@@ -35,7 +35,7 @@ RELATED = {
 }
 UNRELATED = {
     "en": "What is the capital of Kazakhstan?|How does a quantum computer work?|Recipe for lentil soup|Install nginx",
-    "de": "Welche Hauptstadt hat Kasachstan?|Wie funktioniert ein Quantencomputer?|Rezept für Linsensuppe|Wie geht das?",
+    "de": "Welche Hauptstadt hat Kasachstan?|Wie funktioniert ein Quantencomputer?|Rezept für Linsensuppe",
     "fr": "Quelle est la capitale du Kazakhstan ?|Comment fonctionne un ordinateur ?|Recette de soupe aux lentilles",
     "es": "¿Cuál es la capital de Kazajistán?|¿Cómo funciona un ordenador cuántico?|Receta de sopa de lentejas",
     "zh": "哈萨克斯坦的首都|量子计算机怎么工作|扁豆汤食谱",

@@ -79,7 +79,7 @@ def test_damaged_header_of_a_log_is_found(lived: tuple[Path, CrashDisk], read_da
         flip(disk, log, place_in_log(disk, log, 3) + 1)
         [finding] = vault.verify(read_data=read_data)
     assert (finding.code, finding.where) == ("record_header", f"logs/{log.name}#11")
-    assert "sync heals it" in finding.detail
+    assert "`memseal repair --to COPY`" in finding.detail
 
 
 def test_damage_within_a_record_is_found_only_where_the_data_is_read(lived: tuple[Path, CrashDisk]) -> None:

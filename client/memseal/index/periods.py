@@ -10,7 +10,11 @@ from memseal.index.state import VaultState
 from memseal.recall.period import Period
 
 _TIME = "coalesce(m.captured_at, m.written_at)"
-_RANGE = "SELECT min(coalesce(captured_at, written_at)), max(coalesce(captured_at, written_at)) FROM memories"
+# Two questions, because only the minimum or the maximum alone is read off the index.
+_RANGE = """
+SELECT (SELECT min(coalesce(captured_at, written_at)) FROM memories),
+       (SELECT max(coalesce(captured_at, written_at)) FROM memories)
+"""
 
 
 def of_time(state: VaultState, period: Period, wanted: Condition) -> Condition:

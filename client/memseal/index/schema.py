@@ -28,6 +28,7 @@ CREATE TABLE memories (
     vector BLOB                     -- stamp of the vector in the index, if there is one
 );
 CREATE INDEX memories_fingerprint ON memories (fingerprint);
+CREATE INDEX memories_time ON memories (coalesce(captured_at, written_at));
 CREATE INDEX memories_thread ON memories (thread, position) WHERE thread IS NOT NULL;
 CREATE INDEX memories_of ON memories (of) WHERE of IS NOT NULL;
 CREATE INDEX memories_origin ON memories (origin) WHERE origin IS NOT NULL;

@@ -283,9 +283,10 @@ class VaultState:
 
     def mask(self, where: str, values: Sequence[Any]) -> NDArray[np.bool_]:
         """Return for each `n` whether a condition over `memories m` holds."""
-        rows = self.connection.execute(f"SELECT m.n FROM memories m WHERE {where}", values)  # noqa: S608 - our own text
+        # As one text: a row for each number would take five times as long.
+        joined = self._one(f"SELECT group_concat(m.n) FROM memories m WHERE {where}", values)  # noqa: S608 - our own text
         mask = np.zeros(self._next, np.bool_)
-        mask[np.fromiter((row[0] for row in rows), np.int64)] = True
+        mask[np.fromstring(joined or "", np.int64, sep=",")] = True
         return mask
 
     def setting(self, name: str) -> Any:

@@ -1,5 +1,6 @@
 """The way back: stand-ins in a reply become the real values, in one pass, whole or in pieces."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Final
@@ -25,6 +26,7 @@ class Restorer:
         self._beginnings: set[str] = set()
         self._packed: list[str] = []
         self._phrases: list[str] = []
+        self._escaped: dict[str, str] = {}  # as JSON may spell a name
         self._longest = tokens.LONGEST
         self._pattern = self._compiled()
         self.renew()
@@ -44,10 +46,15 @@ class Restorer:
             self._packed.append(name)
         elif not name.isalnum():
             self._phrases.append(name)
+        if not name.isascii():
+            escaped = json.dumps(name)[1:-1]
+            self._packed.append(escaped)
+            self._escaped[escaped.casefold()] = name.casefold()
+            self._beginnings.update(escaped[:length].casefold() for length in range(1, len(escaped) + 1))
         low = name.casefold()
         self._beginnings.update(low[:length] for length in range(1, len(low) + 1))
         self._beginnings.update(low + ending for ending in ("e", *_ENDINGS))
-        self._longest = max(self._longest, 2 * len(name))
+        self._longest = max(self._longest, 7 * len(name))
 
     def _compiled(self) -> re.Pattern[str]:
         parts = (tokens.TOKEN.pattern, *_as_they_are(self._packed), *_with_edges(self._phrases), _WORD)
@@ -91,7 +98,7 @@ class Restorer:
         if tail[0].isspace():
             return False
         low = " ".join(tail.split()) + (" " if tail[-1].isspace() else "")
-        return (not inside or self._packed) and low.casefold() in self._beginnings
+        return (not inside or bool(self._packed)) and low.casefold() in self._beginnings
 
     def _real(self, match: re.Match[str], escape: Callable[[str], str]) -> str:
         entry, ending = self._entry(match)
@@ -99,13 +106,16 @@ class Restorer:
             return match[0]
         if entry.standin.startswith("["):
             return escape(next(iter(entry.surfaces.values())))
-        return escape(entry.real(case_of(match[0].removesuffix(ending))) + ending)
+        written = match[0].removesuffix(ending)
+        if written.casefold() in self._escaped:
+            written = json.loads(f'"{written}"')
+        return escape(entry.real(case_of(written)) + ending)
 
     def _entry(self, match: re.Match[str]) -> tuple[Entry | None, str]:
         if match["label"] or match["bare"]:
             return self._pairs.find(tokens.as_written(match)), ""
         low = " ".join(match[0].split()).casefold()
-        entry = self._pairs.find(low)
+        entry = self._pairs.find(self._escaped.get(low, low))
         if entry is None and match["word"]:
             for ending in _ENDINGS:
                 if low.endswith(ending) and (entry := self._pairs.find(low.removesuffix(ending))) is not None:

@@ -131,7 +131,8 @@ class _Reader:
 
     def _years_around(self, named: _Named, span: Span) -> Sequence[Span]:
         year = (span.start or _EARLIEST).astimezone(self._zone).year
-        return [self._in_year(named.yearly or (1, 12), each) for each in (year - 1, year, year + 1)]
+        near = (each for each in (year - 1, year, year + 1) if 1 < each < 9998)  # the calendar's own ends
+        return [self._in_year(named.yearly or (1, 12), each) for each in near]
 
     def _single(self, named: _Named) -> _Named | None:
         """Return a phrase with the words that belong to it; None for one that is a time only beside others."""

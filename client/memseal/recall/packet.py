@@ -9,12 +9,16 @@ from memseal.recall.receipt import Reason, Receipt, Status
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One memory of a packet, verbatim: its score (to compare within this packet only), why, and whether it is cut."""
+    """One memory of a packet, verbatim: its score (to compare within this packet only), and why.
+
+    In the packet's text it may be cut (`truncated`), and secrets in it covered (`masked`).
+    """
 
     memory: Memory
     score: float
     why: Why
     truncated: bool
+    masked: bool
 
     @property
     def state(self) -> State:

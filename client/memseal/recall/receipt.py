@@ -23,11 +23,12 @@ Degraded = Literal["model_differs", "model_unreachable", "model_unread"]
 
 @dataclass(frozen=True)
 class Served:
-    """A memory that was given out: the version with this id, in this state, whole or cut."""
+    """A memory that was given out: the version with this id, in this state; whether it was cut, and secrets masked."""
 
     id: str
     state: int
     truncated: bool
+    masked: bool
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ def _load_urllib3() -> None:
     has_ipv6 = socket.has_ipv6
     socket.has_ipv6 = False
     try:
-        connection = importlib.import_module("urllib3.util.connection")
+        connection: Any = importlib.import_module("urllib3.util.connection")
     finally:
         socket.has_ipv6 = has_ipv6
     # What it would have found, but for machines whose IPv6 is switched off: there it now tries both.

@@ -17,6 +17,7 @@ _LOCALES: Final = {
     """.split()
 } | {"en_IN": "hi"}
 _PACKED: Final = ("zh", "ja", "ko")
+_OTHER_SCRIPTS: Final = ("ru", "el", "ar")
 _LENGTHS: Final = range(4, 12)
 
 
@@ -61,17 +62,23 @@ def _listed(provider: Any, attribute: str) -> Iterable[str]:
     return [name for name in getattr(provider, attribute, ()) if isinstance(name, str)]
 
 
+_FEWEST: Final = 40  # with fewer, names would repeat what they stand for too often: the default's are taken
+
+
 def _usable(key: str, names: Iterable[str], lexicon: Lexicon) -> tuple[str, ...]:
     if key in _PACKED:
         return tuple(sorted(name for name in names if 2 <= len(name) <= 4 and not name.isascii()))
-    return tuple(
+    # Of Latin letters only those that every reply spells the same way: ü may come back as ue, u or \u00fc.
+    usable = tuple(
         sorted(
             name
             for name in names
             if name.isalpha()
+            and (name.isascii() or key in _OTHER_SCRIPTS)
             and len(name) in _LENGTHS
             and name[1:].islower()
             and name.casefold() not in lexicon.words
             and not lexicon.is_word(name.casefold())
         )
     )
+    return usable if len(usable) >= _FEWEST else ()

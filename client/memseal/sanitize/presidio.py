@@ -31,9 +31,10 @@ class PresidioNumbers:
         logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)
         analyzer = offline.load("presidio_analyzer")
         recognizers = offline.load("presidio_analyzer.predefined_recognizers")
+        found: dict[str, Any] = dict(vars(recognizers))
         self._recognizers = [
             (made, _word_pattern(made.context))
-            for name, kind in sorted(vars(recognizers).items())
+            for name, kind in sorted(found.items())
             if isinstance(kind, type) and issubclass(kind, analyzer.PatternRecognizer) and name not in _LEFT_OUT
             for made in (kind(supported_language="en"),)
         ]

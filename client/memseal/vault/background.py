@@ -41,6 +41,8 @@ _BACKOFF_SECONDS, _BACKOFF_MOST_SECONDS = 1.0, 300.0
 # Somebody who writes is there, and perhaps on the network again.
 _SOON_SECONDS = 10.0
 _END_SECONDS = 10.0
+# How often it looks whether the computer has slept, and what the two clocks differ by then.
+_LOOK_SECONDS, _SLEPT_SECONDS = 15.0, 20.0
 _random = secrets.SystemRandom()
 
 
@@ -72,6 +74,7 @@ class LiveSync:
         self._failures = 0
         self._hold, self._tag = _HOLD_SECONDS, ""
         self._next = 0.0
+        self._drift = _drift()
         with contextlib.suppress(RemoteUnreachable):  # a drive that is not connected yet
             self._connect()
         self._thread = threading.Thread(target=self._run, name="memseal-sync", daemon=True)
@@ -161,6 +164,7 @@ class LiveSync:
             self._show(replace(self.state, phase="stopped", next_try_at=None))
             if self._transport is not None:
                 self._transport.close()
+            atexit.unregister(self.stop)
 
     def _follow(self) -> None:
         """Ask the remote what is new, and go on until something fails."""
@@ -172,7 +176,11 @@ class LiveSync:
                 if question is None and time.monotonic() >= self._next:
                     question, asked_at = self._ask(), time.monotonic()
                 self._wait(question)
-                if question is not None and question.done():
+                if self._has_slept():
+                    # A connection of before is dead, and nobody has said so.
+                    question = None if question is None or question.cancel() else question
+                    self._tag, self._next = "", 0.0
+                elif question is not None and question.done():
                     self._hear(question, asked_at)
                     question = None
                 elif self._is_due(question) and not self._is_over():
@@ -186,14 +194,22 @@ class LiveSync:
         """Wait for the next try."""
         while not self._is_over() and (left := self._next - time.monotonic()) > 0:
             self._woken.clear()
-            self._woken.wait(left)
+            self._woken.wait(min(left, _LOOK_SECONDS))
+            if self._has_slept():
+                self._next = 0.0  # perhaps it woke up in another network
 
     def _wait(self, question: Future[Heard] | None) -> None:
         """Wait until there is something to do: an answer, a write, the end, or time for the next question."""
         self._woken.clear()
         if self._is_over() or self._is_due(question) or (question is not None and question.done()):
             return
-        self._woken.wait(None if question is not None else max(0.0, self._next - time.monotonic()))
+        left = _LOOK_SECONDS if question is not None else max(0.0, self._next - time.monotonic())
+        self._woken.wait(min(left, _LOOK_SECONDS))
+
+    def _has_slept(self) -> bool:
+        """Return whether the computer has slept since the last look, or its clock was set."""
+        before, self._drift = self._drift, _drift()
+        return abs(self._drift - before) > _SLEPT_SECONDS
 
     def _is_due(self, question: Future[Heard] | None) -> bool:
         """Return whether something was written that goes without an answer which is about to come anyway."""
@@ -350,3 +366,8 @@ class LiveSync:
             kind, value, trace = sys.exc_info()
             if kind is not None:
                 threading.excepthook(threading.ExceptHookArgs((kind, value, trace, threading.current_thread())))
+
+
+def _drift() -> float:
+    """Return by how much the time of day is ahead of the clock that stands still while the computer sleeps."""
+    return time.time() - time.monotonic()

@@ -1,6 +1,5 @@
 """A join that has begun: its keys, kept beside the folder-to-be, so that no entry is without its device."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from memseal.errors import DeviceFileDamaged, FormatError
@@ -18,9 +17,9 @@ class Begun:
         self._folder = VaultFolder(path.parent, disk)
         self._name = f".{path.name}.joining"
 
-    def keep(self, device: Device, server: str) -> None:
-        """Keep the device's keys durably, before any server lists them."""
-        device.with_marks(replace(device.marks, server=server)).save(self._folder, self._name)
+    def keep(self, device: Device) -> None:
+        """Keep the device's keys durably, before any server lists them; its marks say where, and on which keyring."""
+        device.save(self._folder, self._name)
 
     def open(self, vault_id: bytes | None, stretch: Stretch) -> Device | None:
         """Return the device that is about to join (this vault, where it is known); None where there is none.

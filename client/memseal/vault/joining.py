@@ -1,11 +1,13 @@
 """Make a new device one of a vault's devices, by what opens it from outside (sync-protocol §6)."""
 
+import contextlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memseal.errors import (
+    DeviceEnded,
     FolderKeys,
     KeyringForked,
     MemsealError,
@@ -50,8 +52,10 @@ def join_with(path: Path, disk: Disk, opener: Opener, stretch: Stretch, address:
     check_place(path, disk, opener.name, address)
     begun = Begun(path, disk)
     device = begun.open(opener.vault_id, stretch)
-    joiner = Joiner.draw(name) if device is None else Joiner(device.keys, device.device_id, name)
-    return enter(path, disk, opener, joiner, stretch, address)[0]
+    if device is not None:
+        with contextlib.suppress(DeviceEnded):  # it had joined, and was removed since
+            return enter(path, disk, opener, Joiner(device.keys, device.device_id, name), stretch, address)[0]
+    return enter(path, disk, opener, Joiner.draw(name), stretch, address)[0]
 
 
 def check_place(path: Path, disk: Disk, what: str, address: str) -> None:
@@ -66,10 +70,16 @@ def enter(
     path: Path, disk: Disk, opener: Opener, joiner: "Joiner", stretch: Stretch, address: str
 ) -> tuple[VaultFolder, KeyringVersion]:
     """Let a joiner in, make the vault's folder, and return it with the version by which it joined."""
-    begun = Begun(path, disk)
+    begun, devices = Begun(path, disk), list[Device]()
+
+    def device_at(version: KeyringVersion, server: str) -> Device:
+        devices[:] = devices or [joiner.device(version, stretch)]  # once: each takes a derivation
+        number = version.public.version
+        marks = replace(devices[0].marks, keyring=number, digest=version.digest, rewritten=number, server=server)
+        return devices[0].with_marks(marks)
 
     def announce(newest: KeyringVersion, server: str) -> None:
-        begun.keep(joiner.device(newest, stretch), server)
+        begun.keep(device_at(newest, server))
 
     try:
         versions, address = join_there(opener, joiner, address, (), announce)
@@ -77,8 +87,7 @@ def enter(
         if error.status < _SERVER_FAILED:
             begun.forget()  # else it may be stored all the same
         raise
-    device = joiner.device(versions[-1], stretch)
-    device = device.with_marks(replace(device.marks, server=address))
+    device = device_at(versions[-1], address)
 
     def fill(folder: VaultFolder) -> None:
         for each in versions:
@@ -167,6 +176,8 @@ def join_there(
             vault_key = opener.prove(versions)
             if joiner.is_in(versions[-1]):
                 return versions, transport.address  # by an earlier try, whose answer was lost
+            if versions[-1].public.entry_of(joiner.signing_public) is not None:
+                raise DeviceEnded("this device was removed before it had wholly joined: join again")
             version, signer = joiner.version(versions[-1], vault_key)
             if announce is not None:
                 announce(versions[-1], transport.address)

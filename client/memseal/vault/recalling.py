@@ -1,6 +1,6 @@
 """Recall: search, pack what was found into a budget, and account for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +19,7 @@ from memseal.recall.query import MAX_CHARS, MAX_TERMS, TimeRule
 from memseal.recall.rank import tally
 from memseal.recall.receipt import Counted, Engine, Receipt, Served
 from memseal.recall.rendering import Count, Packed, pack
+from memseal.vault.masking import masked
 from memseal.vault.opening import Opened
 from memseal.vault.searching import Found, Question, candidates_of, find
 from memseal.vault.zone import SystemZone
@@ -37,6 +38,7 @@ class Request:
     now: datetime | None
     first_weekday: int
     normaliser: QueryNormaliser | None
+    show_secrets: bool
     filters: Mapping[str, Any]
 
     def check(self) -> None:
@@ -51,6 +53,8 @@ class Request:
             raise ValueError("now needs a zone: datetime.now(ZoneInfo('Europe/Berlin'))")
         if type(self.first_weekday) is not int or not 0 <= self.first_weekday <= 6:
             raise ValueError("first_weekday is 0 (Monday) to 6 (Sunday)")
+        if not isinstance(self.show_secrets, bool):
+            raise TypeError("show_secrets is True or False")
         if self.floor is not None and not -1 <= self.floor <= 1:
             raise ValueError("a floor is a cosine, from -1 to 1")
 
@@ -107,15 +111,16 @@ def look(opened: Opened, embedder: Embedder | None, question: Question) -> Looke
 def answer(asked: Request, looked: Looked) -> Packet:
     """Return the packet; needs no open vault, since the app's count may take its time."""
     found = looked.found
-    packed = pack([hit.memory for hit in found.hits], asked.budget, asked.count)
-    receipt = receipts.sealed(_receipt(asked, looked, packed), looked.key)
+    shown = [hit.memory if asked.show_secrets else masked(hit.memory) for hit in found.hits]
+    packed = pack(shown, asked.budget, asked.count)
     by_id = {hit.memory.id: hit for hit in found.hits}
-    hits = tuple(
-        Recalled(entry.memory, by_id[entry.memory.id].score, by_id[entry.memory.id].why, entry.truncated)
-        for entry in packed.entries
-    )
+    hits = list[Recalled]()
+    for entry in packed.entries:
+        hit = by_id[entry.memory.id]
+        hits.append(Recalled(hit.memory, hit.score, hit.why, entry.truncated, masked=entry.memory != hit.memory))
+    receipt = receipts.sealed(_receipt(asked, looked, packed, [hit.masked for hit in hits]), looked.key)
     gap = receipts.gap(receipt.counted, len(found.hits) - len(hits), receipt.floor, found.tally.nearest)
-    return Packet(receipt.status, receipt.reason, packed.text, hits, gap, receipt)
+    return Packet(receipt.status, receipt.reason, packed.text, tuple(hits), gap, receipt)
 
 
 def is_own(opened: Opened, receipt: Receipt | Mapping[str, Any]) -> bool:
@@ -150,7 +155,7 @@ def _of_other_times(view: View, question: Question, found: Found) -> Condition |
     return Condition(f"{wanted.where} AND NOT ({then.where})", (*wanted.values, *then.values), narrow=True)
 
 
-def _receipt(asked: Request, looked: Looked, packed: Packed) -> Receipt:
+def _receipt(asked: Request, looked: Looked, packed: Packed, hidden: Sequence[bool]) -> Receipt:
     found, query, ok = looked.found, looked.found.query, bool(packed.entries)
     counted = _counted(looked, packed)
     return Receipt(
@@ -174,7 +179,10 @@ def _receipt(asked: Request, looked: Looked, packed: Packed) -> Receipt:
         rendered_chars=len(packed.text),
         used_chars=sum(entry.chars for entry in packed.entries),
         text_sha256=sha256(packed.text.encode()).hex(),
-        served=tuple(Served(entry.memory.id, int(entry.memory.state), entry.truncated) for entry in packed.entries),
+        served=tuple(
+            Served(entry.memory.id, int(entry.memory.state), entry.truncated, mask)
+            for entry, mask in zip(packed.entries, hidden, strict=True)
+        ),
         complete=found.degraded is None,
         warnings=_warnings(asked.query, looked),
     )

@@ -19,6 +19,8 @@ _ADVICE = {
     "passphrase_wrong": "memseal passwd",
     "vault_unknown": "memseal sync --accept-rollback",
     "keyring_forked": "memseal sync --accept-rollback",
+    "invitation_needed": "memseal sync --invitation",
+    "invitation_refused": "memseal sync --invitation",
 }
 
 Phase: TypeAlias = Literal["connecting", "synced", "syncing", "offline", "stopped"]

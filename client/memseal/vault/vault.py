@@ -563,6 +563,7 @@ class Vault:
         now: datetime | None = None,
         first_weekday: int = 0,
         normaliser: QueryNormaliser | None = None,
+        show_secrets: bool = False,
         **filters: Any,
     ) -> Packet:
         """Return what is related to the query as a packet: text for a model within the budget, hits, gap and receipt.
@@ -570,9 +571,10 @@ class Vault:
         `count(packet.text) <= budget` always; `count` is `len`, or a tokenizer's. A time in the query ("last Tuesday")
         is resolved at `now` (aware; its zone counts, and weeks begin on `first_weekday`, 0 for Monday) and lifts the
         memories of then; with `time="only"` all others are left out, with "ignore" it is words alone. `floor` is the
-        cosine below which meaning does not count, if not the embedder's. Filters, and what is raised, as for `search`.
+        cosine below which meaning does not count, if not the embedder's. Keys, tokens and the like are masked in the
+        text, unless `show_secrets`; hits have them. Filters, and what is raised, as for `search`.
         """
-        asked = Request(query, budget, count, limit, floor, time, now, first_weekday, normaliser, filters)
+        asked = Request(query, budget, count, limit, floor, time, now, first_weekday, normaliser, show_secrets, filters)
         question = recalling.question_of(asked)
         with self._reading() as opened:
             looked = recalling.look(opened, self._embedder, question)
@@ -773,7 +775,7 @@ class Vault:
         if not address:
             raise RemoteUnknown("no remote is known yet: give a server's address or a folder")
         live = LiveSync(Access(self._reading, self._settle_round, _rejoin, self._rounds), address, on_state)
-        self._live.append(live)
+        self._live = [each for each in self._live if each.state.phase != "stopped"] + [live]
         return live
 
     def _settle_round(self, live: LiveSync, opened: Opened, report: SyncReport) -> None:

@@ -33,7 +33,8 @@ def items(count: int, first: int = 0) -> list[dict[str, str]]:
 def vectors(count: int, seed: int) -> np.ndarray:
     """Vectors of unit length, as a model of 384 dimensions gives them."""
     found = np.random.default_rng(seed).standard_normal((count, DIMENSION), dtype=np.float32)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    return found
 
 
 def filled(path: Path, count: int, step: int = 1_000) -> Vault:

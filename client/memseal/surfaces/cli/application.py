@@ -21,6 +21,7 @@ from memseal.surfaces.cli import (
     mending,
     pairing,
     recovery,
+    sanitize,
     story,
     upkeep,
 )
@@ -66,6 +67,7 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("compact", upkeep.compact),
         ("reindex", upkeep.reindex),
     ),
+    "What leaves the device": (("sanitize", sanitize.sanitize),),
     "To begin with": (("demo", story.demo),),
 }
 

@@ -19,7 +19,7 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | remember | memory, new |
 | show, supersede, retract, restore | memory |
 | recall | query, status (ok or empty), reason (of empty), text (for a model), gap, … |
-| | … hits (memory, score, why, truncated), receipt (format-spec/recall.md) |
+| | … hits (memory, score, why, truncated, masked), receipt (format-spec/recall.md) |
 | list | memories, total, limit, offset |
 | import | format, rows, new, known, changed, changed_origins, refused, refused_rows (line, reason), … |
 | | … unknown_fields (name: count), interrupted; with --dry-run also dry_run, first (the fields of memories) |
@@ -37,6 +37,7 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | quarantine | records (record, code, detail, dismissed) |
 | dismiss | dismissed (the record's name) |
 | reindex | embedded |
+| sanitize | text, counts (type: number), repaired, missing, items (type, source, start, end) |
 | demo | ok, claims (text, holds), totals |
 """
 
@@ -99,7 +100,13 @@ def of_packet(query: str, packet: Packet) -> Document:
 def _of_recalled(hit: Recalled) -> Document:
     why = asdict(hit.why)
     why["terms"] = list(hit.why.terms)
-    return {"memory": of_memory(hit.memory), "score": hit.score, "why": why, "truncated": hit.truncated}
+    return {
+        "memory": of_memory(hit.memory),
+        "score": hit.score,
+        "why": why,
+        "truncated": hit.truncated,
+        "masked": hit.masked,
+    }
 
 
 def of_export(memory: Memory) -> Document:

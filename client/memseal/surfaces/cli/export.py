@@ -77,7 +77,7 @@ def export_file(
         if bundle:
             written = _write_bundle(opened, Path(file), file_passphrase_fd)
         else:
-            with _target(path) as target:
+            with target_file(path) as target:
                 written = _write(opened, form or "jsonl", group, state, target)
         left_out = 0 if bundle else opened.count(state="all") - written
         reasons = _reasons(opened, state) if left_out else ""
@@ -120,7 +120,7 @@ def _write(vault: Vault, form: str, group: str, state: str, target: TextIO) -> i
 
 
 @contextmanager
-def _target(path: Path | None) -> Generator[TextIO]:
+def target_file(path: Path | None) -> Generator[TextIO]:
     """Open what to write to; a file is there whole or not at all, and only its owner may read it."""
     if path is None:
         yield sys.stdout

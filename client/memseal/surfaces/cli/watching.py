@@ -57,7 +57,8 @@ def _write_line(state: SyncState) -> None:
 
 def line_of(state: SyncState) -> Text:
     """Return one line that says how it stands."""
-    words = [f"{visible(state.remote)}: {state.phase}"]
+    since = f" at {state.synced_at.astimezone():%H:%M:%S}" if state.phase == "synced" and state.synced_at else ""
+    words = [f"{visible(state.remote)}: {state.phase}{since}"]
     if state.error is not None:
         words.append(visible(str(state.error)))
     elif state.report is not None:

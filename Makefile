@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-# `all` but for sanitize and agents: they are large, and neither the demo nor the tests use them yet.
-EXTRAS := cli,embed,sync,server,dev
+# `all` but for agents, which neither the demo nor the tests use yet.
+EXTRAS := cli,embed,sync,server,sanitize,dev
 
 # 3.11 first: constraints.txt was resolved on it. ensurepip is what Debian leaves out of a bare python3.
 PYTHON = $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
@@ -49,6 +49,7 @@ bench: $(INSTALLED)
 	$(BIN)/python tests/bench/vault.py
 	$(BIN)/python tests/bench/container.py
 	$(BIN)/python tests/bench/server.py
+	$(BIN)/python tests/bench/sanitizer.py
 	$(if $(LOCOMO),$(BIN)/python tests/bench/locomo.py $(LOCOMO),@echo 'LOCOMO=path/to/locomo.json runs the recall benchmark too')
 
 clean:

@@ -24,6 +24,8 @@ from memseal_server.vaults import VERSION_ROLES, Vaults, tag_of
 from memseal_server.versions import MAX_VERSION_BYTES
 
 _PIECE_BYTES = 1024 * 1024
+# For each piece of a log the store is asked several times; most answers are one.
+_LOG_PIECE_BYTES = 4 * 1024 * 1024
 
 
 class Server:
@@ -110,7 +112,7 @@ class Server:
         admitted = await self.admission.reader(request)
         require(admitted.role, Role.DEVICE, Role.EPOCH)
         wanted = min(limit, MAX_ANSWER_BYTES)
-        first, length = await self.vaults.streams.read(admitted.vault, stream, start, min(wanted, _PIECE_BYTES))
+        first, length = await self.vaults.streams.read(admitted.vault, stream, start, min(wanted, _LOG_PIECE_BYTES))
         stop = min(start + wanted, length)
         response = web.StreamResponse(headers={"Memseal-Log-Length": str(length)})
         response.content_type = BINARY
@@ -165,12 +167,12 @@ async def _send(
     start: int,
     stop: int,
 ) -> web.StreamResponse:
-    """Send bytes from `start` up to `stop` piece by piece: whoever reads slowly would keep all of them in memory."""
+    """Send bytes from `start` up to `stop` in pieces as long as the first: who reads slowly keeps no more in memory."""
     await response.prepare(request)
     await response.write(first)
     try:
-        for at in range(start + len(first), stop, _PIECE_BYTES):
-            await response.write(await rest(at, min(stop, at + _PIECE_BYTES)))
+        for at in range(start + len(first), stop, max(1, len(first))):
+            await response.write(await rest(at, min(stop, at + len(first))))
     except (Problem, StoreUnavailable):
         if request.transport is not None:
             request.transport.abort()  # another answer would be taken for the rest of this one

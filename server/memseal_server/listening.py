@@ -86,11 +86,13 @@ async def listen(
     requests = cast("web.Server", runner.server)  # there from `setup` to `cleanup`
     loop = asyncio.get_running_loop()
 
+    places = _Places(server.metrics)
+
     def take() -> asyncio.Protocol:
-        if len(requests.connections) >= limits.max_connections:
+        if places.taken >= limits.max_connections:
             server.metrics.turned_away()
             return _TurnedAway()
-        return _Connection(requests, loop, limits, server.metrics)
+        return _Connection(requests, loop, limits, places)
 
     sockets = await loop.create_server(take, host, port, backlog=_BACKLOG)
     real_port = sockets.sockets[0].getsockname()[1]
@@ -98,6 +100,18 @@ async def listen(
     if not identities:
         server.admission.identities = (origin.removesuffix(":80"),)
     return Listener(sockets, runner, server, origin, shutdown_seconds)
+
+
+class _Places:
+    """How many connections there are."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self.taken = 0
+
+    def change(self, by: int) -> None:
+        self.taken += by
+        self._metrics.connected(by)
 
 
 class _TurnedAway(asyncio.Protocol):
@@ -110,9 +124,9 @@ class _TurnedAway(asyncio.Protocol):
 
 class _Connection(web.RequestHandler):
     # aiohttp's class has slots; so has this one.
-    __slots__ = ("_metrics", "_stall", "_stall_seconds", "_unread_bytes")
+    __slots__ = ("_places", "_stall", "_stall_seconds", "_unread_bytes")
 
-    def __init__(self, requests: web.Server, loop: asyncio.AbstractEventLoop, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, requests: web.Server, loop: asyncio.AbstractEventLoop, limits: Limits, places: _Places) -> None:
         super().__init__(
             requests,
             loop=loop,
@@ -124,18 +138,18 @@ class _Connection(web.RequestHandler):
             max_line_size=_MAX_HEADER_BYTES,
             max_field_size=_MAX_HEADER_BYTES,
         )
-        self._metrics = metrics
+        self._places = places
         self._stall_seconds = limits.body_seconds
         self._stall: asyncio.TimerHandle | None = None
         self._unread_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._metrics.connected(1)
+        self._places.change(1)
         _end_with_silent_peers(transport, self._stall_seconds)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._metrics.connected(-1)
+        self._places.change(-1)
         self._forget_stall()
         super().connection_lost(exc)
 

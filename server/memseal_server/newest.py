@@ -60,15 +60,23 @@ class Newest:
         """Look anew at a vault of which something is gone: its store was put back to an older state."""
         self._known.drop(lambda key: key == vault)
 
-    async def version(self, vault: bytes) -> int | None:
-        """Return the newest version's number, or None for a vault that is not there."""
+    async def version(self, vault: bytes, *, doubts: bool) -> int | None:
+        """Return the newest version's number, or None for a vault that is not there.
+
+        With `doubts` the one that was known is looked at again. In a store that was put back to an older state the
+        next one would else be stored above a gap.
+        """
         folder = keys.versions_folder(vault)
         known = self.known_version(vault)
-        # With the known one: in a store that was put back, the next one would be stored above a gap.
-        [number] = await self._store.last([Run(folder, known or 1)])
-        if number is None and known is not None:
-            self.forget(vault)
+        if known is None:
             [number] = await self._store.last([Run(folder, 1)])
+        else:
+            [number] = await self._store.last([Run(folder, known if doubts else known + 1)])
+            if number is None and doubts:
+                self.forget(vault)
+                [number] = await self._store.last([Run(folder, 1)])
+            elif number is None:
+                number = known
         if number is not None:
             known_now = self._learn(vault)
             known_now.version = max(number, known_now.version)

@@ -69,13 +69,23 @@ class Objects:
 
     # What is newest.
 
-    async def newest_version(self, vault: bytes) -> Version | None:
-        """Return the newest version as the store has it now, or None for a vault that is not there."""
+    async def newest_version(self, vault: bytes, *, doubts: bool = False) -> Version | None:
+        """Return the newest version as the store has it now, or None for a vault that is not there.
+
+        With `doubts` it is noticed if the store was put back to an older state.
+        """
         known = self._newest.known_version(vault)
-        number = await self._newest.version(vault)
+        number = await self._newest.version(vault, doubts=doubts)
         if known is not None and (number is None or number < known):
             self._forget(vault)
-        return None if number is None else await self.version(vault, number)
+        if number is None:
+            return None
+        try:
+            return await self.version(vault, number)
+        except Missing:
+            if doubts:
+                raise
+            return await self.newest_version(vault, doubts=True)
 
     async def view(self, vault: bytes, stream: bytes) -> View | None:
         """Return the newest version and a log's newest segment, or None for a vault that is not there."""
@@ -102,7 +112,7 @@ class Objects:
             seen = self._newest.known_segments(vault, _bases(newest, self._newest.known_streams(vault)))
             streams = await self._newest.streams(vault)
             found = await self._newest.segments(vault, _bases(newest, streams))
-            confirmed = await self.newest_version(vault)
+            confirmed = await self.newest_version(vault, doubts=True)
             # Under a storm of pushes the moment never comes; each log is as new as it has to be all the same.
             if _is_same(confirmed, newest) and (found == seen or tries >= _TRIES):
                 return Contents(newest, found)

@@ -114,7 +114,7 @@ class Vaults:
         self, vault: bytes, number: int, content: bytes, key: bytes, *, refill: bool, invitation: str | None = None
     ) -> bool:
         """Store a version that is accepted after the newest, or complete one; whether any of it is new."""
-        newest = await self._objects.newest_version(vault)
+        newest = await self._objects.newest_version(vault, doubts=True)
         role = self._role(vault, key, newest, registers=number == 1, refills=refill)
         access.require(role, *VERSION_ROLES)
         next_number = 1 if newest is None else newest.number + 1

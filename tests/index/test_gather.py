@@ -9,6 +9,7 @@ from memseal.index.lexical import LexicalIndex
 from memseal.index.vectors import VectorIndex
 from memseal.recall.candidates import Candidates
 from memseal.recall.query import parse_query
+from memseal.recall.rank import rank
 from tests.index.build import memories
 
 CONNECTION = memories(
@@ -120,3 +121,17 @@ def test_term_that_a_large_part_of_many_memories_has_is_common() -> None:
     assert columns.common == 0b010
     few = memories(rows[:20])
     assert gather(few, LexicalIndex(few), None, parse_query("green tea"), None).common == 0
+
+
+def test_term_that_looks_like_a_stop_word_without_its_ending_is_common() -> None:
+    rows = [("The lake was on the left", None, None, None), ("One boat", None, None, None)]
+    connection = memories(rows)
+    lexical = LexicalIndex(connection)
+    query = parse_query("one satellite")
+    assert query.terms == ("one", "satellite")
+    columns = gather(connection, lexical, None, query, None)
+    assert (columns.common, columns.numbers.tolist()) == (0b01, [1, 2])
+    assert rank(query, columns, floor=0.3, limit=10) == []
+    assert len(
+        rank(parse_query("one"), gather(connection, lexical, None, parse_query("one"), None), floor=0.3, limit=1)
+    )

@@ -52,7 +52,8 @@ drafts = st.builds(
     others=st.dictionaries(names, st.none() | numbers | any_text | st.lists(any_text)),
 )
 operations: st.SearchStrategy[Operation] = st.one_of(
-    st.builds(Remember, ids, drafts, numbers, st.none() | rows, st.none() | ids, st.none() | any_text),
+    st.builds(Remember, ids, drafts, numbers, st.none() | rows, st.none(), st.none()),
+    st.builds(Remember, ids, drafts, numbers, st.none() | rows, ids, st.none() | any_text),
     st.builds(Retraction, ids, ids, st.booleans(), numbers, st.none() | any_text),
     st.builds(
         Tagging, ids, ids, numbers, st.lists(texts).map(tuple), st.lists(st.tuples(texts, ids), max_size=3).map(tuple)

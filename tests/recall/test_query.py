@@ -88,6 +88,11 @@ def test_time_that_counts_for_all_leaves_the_rest_of_the_query() -> None:
     assert query.period is not None
 
 
+def test_words_of_the_time_are_taken_out_where_they_name_it_and_not_where_they_stand_in_another_word() -> None:
+    query = parse_query("x2019y and tea 2019", NOW, time="only")
+    assert query.text.split() == ["x2019y", "and", "tea"]
+
+
 def test_time_that_is_ignored_is_words() -> None:
     query = parse_query("last Tuesday", NOW, time="ignore")
     assert (query.period, query.terms, query.about_time) == (None, ("last", "tuesday"), False)

@@ -4,7 +4,7 @@ import json
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,11 +29,11 @@ PIECE = 5
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: "_Provider"
-
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.received.append(body.decode())
+        provider = self.server
+        assert isinstance(provider, _Provider)
+        provider.received.append(body.decode())
         request = json.loads(body)
         answer = MANNERS[request["model"]](request["messages"][-1]["content"])
         self.send_response(200)
@@ -44,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
         last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
         self.wfile.write(f"data: {json.dumps(last)}\n\ndata: [DONE]\n\n".encode())
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its name in the base class
         """Write no log."""
 
 
@@ -72,7 +72,7 @@ class Client:
 
 
 @contextmanager
-def provider() -> Iterator[tuple[Client, list[str]]]:
+def provider() -> Generator[tuple[Client, list[str]]]:
     """Lend a client, and what the provider receives."""
     server = _Provider()
     thread = threading.Thread(target=server.serve_forever)

@@ -1,6 +1,9 @@
 """A chat through a provider that bends what it is told: what it saw, and what the user reads."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +48,11 @@ def test_user_reads_real_names_and_the_provider_never_saw_one() -> None:
     assert len(received) == len(MANNERS) * len(QUESTIONS)
     assert wrong == 0
     assert restored >= 0.98 * expected > 500
+
+
+def test_example_shows_a_chat_whose_provider_learns_nothing() -> None:
+    example = Path(__file__).parents[2] / "examples" / "sanitize_chat.py"
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, encoding="utf-8", check=True)
+    read, answered = done.stdout.splitlines()
+    assert "Chen" not in read
+    assert answered == "the user reads:     I would call SARAH CHEN first."

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from aiohttp import ClientSession, DummyCookieJar, web
 from yarl import URL
 
-_PASSED_ON = ("Memseal-Log-Length", "ETag", "Content-Type")
+_PASSED_ON = ("Memseal-Log-Length", "ETag", "Content-Type", "Content-Range")
 
 
 @dataclass(frozen=True)

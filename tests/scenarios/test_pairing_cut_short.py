@@ -10,6 +10,7 @@ import pytest
 from memseal.errors import (
     PairingGone,
     PairingTaken,
+    PassphraseWrong,
     RemoteUnreachable,
 )
 from memseal.vault import revoking
@@ -88,3 +89,25 @@ def test_shower_that_cannot_reach_the_server_shows_no_code(laptop: Laptop, tmp_p
     assert shown.code == ""
     with pytest.raises(RemoteUnreachable):
         shown.device()
+
+
+def test_shower_that_is_killed_after_it_handed_the_key_over_begins_a_new_epoch_next_time(
+    laptop: Laptop, tmp_path: Path
+) -> None:
+    """Who has the key and never joined is in no list, and is not to read on."""
+    laptop.vault.close()
+    command = [sys.executable, "-m", "tests.scenarios.showing_process", str(laptop.folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        code = process.stdout.readline().strip()
+        with pytest.raises(PassphraseWrong):
+            join(tmp_path / "phone", code, laptop.server, "not the vault's")
+        assert process.stdout.readline() == "halted\n"
+        process.kill()
+    laptop.vault = open_vault(laptop.folder)
+    assert laptop.vault.status().epoch == 1
+    laptop.vault.sync()
+    assert laptop.vault.status().epoch == 2
+    laptop.vault.sync()
+    assert laptop.vault.status().epoch == 2
+    assert [*laptop.vault.status().findings, *laptop.vault.verify()] == []

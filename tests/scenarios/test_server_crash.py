@@ -18,13 +18,16 @@ from tests.vault.small_vault import new_folder, open_vault
 
 __all__ = ["seaweed", "seaweed_bucket"]  # fixtures too
 
-STORING = [("folder", step) for step in ("put_sealed_part", "put_open_part", "is_whole")]
-STORING += [("bucket", "put_open_part")]
-COMPACTING = [
-    ("folder", step)
-    for step in ("put_checkpoint", "put_open_part", "delete_segments_below", "delete_checkpoints", "listed_checkpoints")
+STORING = [
+    *(("folder", step) for step in ("put_sealed_part", "put_open_part", "is_whole")),
+    ("bucket", "put_open_part"),
 ]
-COMPACTING += [("bucket", "delete_segments_below"), ("bucket", "delete_checkpoints")]
+COMPACTING = [
+    ("folder", "put_checkpoint"),
+    ("folder", "put_open_part"),
+    *((kind, step) for kind in ("folder", "bucket") for step in ("delete_segments_below", "delete_checkpoints")),
+    ("folder", "listed_checkpoints"),
+]
 
 
 def start_dying(store: str, step: str, port: int) -> subprocess.Popen[str]:

@@ -23,7 +23,9 @@ class Meddler:
     # Each is asked whether it takes the next request; the first that does goes.
     lost: list[Callable[[web.BaseRequest], bool]] = field(default_factory=list)
     answered: list[tuple[Callable[[web.BaseRequest], bool], int, str]] = field(default_factory=list)
+    cut: list[Callable[[web.BaseRequest], bool]] = field(default_factory=list)
     rewrites: bool = False
+    holds: bool = False
     seen: list[str] = field(default_factory=list)
 
     @property
@@ -33,6 +35,8 @@ class Meddler:
     async def handle(self, session: ClientSession, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
         self.seen.append(request.method)
+        if self.holds:
+            await asyncio.Event().wait()  # until whoever asked hangs up
         for entry in self.answered:
             takes, status, code = entry
             if takes(request):
@@ -48,6 +52,15 @@ class Meddler:
                 self.lost.remove(takes_it)
                 request.transport.abort()
                 return web.Response()
+        for takes_it in self.cut:
+            if takes_it(request) and request.transport is not None:
+                self.cut.remove(takes_it)
+                response = web.StreamResponse(status=answer.status, headers=headers)
+                response.content_length = len(content)
+                await response.prepare(request)
+                await response.write(content[: len(content) // 2])
+                request.transport.abort()
+                return response
         if self.rewrites:
             headers |= {"ETag": '"rewritten"', "Last-Modified": "Thu, 01 Jan 1998 00:00:00 GMT"}
             content = _XML_TIMES.sub(b"<LastModified>2098-01-01T00:00:00.000Z</LastModified>", content)
@@ -64,7 +77,7 @@ async def meddling(target: str, port: int = 0) -> AsyncGenerator[Meddler]:
     """Listen on a port (0: any free one), and pass everything on to the S3 server at `target`."""
     meddler = Meddler(target)
     async with ClientSession(auto_decompress=False) as session:
-        server = web.Server(lambda request: meddler.handle(session, request))
+        server = web.Server(lambda request: meddler.handle(session, request), handler_cancellation=True)
         listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", port)
         meddler.port = listening.sockets[0].getsockname()[1]
         try:

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from aiohttp import ClientSession
 
-from memseal_server.blobs import AlreadyThere, Info, Listed, Run, Stored, StoreUnavailable, numbered
+from memseal_server.blobs import AlreadyThere, Info, Listed, Run, Stored, StoreUnavailable, numbered, s3
 from memseal_server.blobs.bucket import BucketStore
 from memseal_server.blobs.s3 import Bucket, Checksums
 from memseal_server.limits import Limits
@@ -114,6 +114,30 @@ async def test_reads_and_deletes_whose_answers_are_lost_are_asked_again(store: B
     await store.delete(["a/1"])
     assert await store.get("a/1") is None
     assert meddler.lost == []
+
+
+async def test_body_that_was_cut_off_is_asked_for_again(store: BucketStore, meddler: Meddler) -> None:
+    content = some_bytes("content", MEBIBYTE)
+    await store.put_new("a/1", content)
+    meddler.cut += [of_method("GET")] * 2
+    assert await store.get("a/1") == content
+    assert await store.get("a/1", 100, 900_000) == content[100:900_000]
+    assert meddler.cut == []
+
+
+async def test_bucket_that_never_answers_is_unavailable(
+    seaweed_bucket: str, meddler: Meddler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3, "_READ_SECONDS", 0.2)
+    store = await BucketStore.open(seaweed_bucket)
+    meddler.holds = True
+    with pytest.raises(StoreUnavailable):
+        await store.put_new("a/1", b"x")
+    with pytest.raises(StoreUnavailable):
+        await store.check()
+    meddler.holds = False
+    assert await store.put_new("a/1", b"x") == Stored()
+    await store.close()
 
 
 @pytest.mark.parametrize(("status", "code"), [(403, "AccessDenied"), (400, "InvalidRequest"), (404, "NoSuchBucket")])

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
+from memseal_server.access import Role
 from memseal_server.blobs import AlreadyThere, BlobStore, Run, Stored, StoreUnavailable, numbered
 from memseal_server.limits import Limits
 from memseal_server.problems import Problem
@@ -190,6 +191,16 @@ async def test_segment_is_not_stored_above_one_that_is_gone(
         await push(vaults, logs[0], 1)
     assert await push(vaults, logs[0], 0)
     assert await lengths(vaults, logs) == [1, 1, 1]
+
+
+async def test_version_that_is_gone_and_forgotten_is_looked_for_anew(
+    store: BlobStore, vaults: Vaults, first: Draft, second: Draft
+) -> None:
+    await vaults.put_version(first.vault, 2, second.build(), ALICE, refill=False)
+    await store.delete([numbered(f"{first.vault.hex()}/keyring/", 2)])
+    vaults._objects._versions.drop(lambda key: True)  # as those of other vaults would make it
+    assert await vaults.admit(first.vault, ALICE) is Role.DEVICE
+    assert (await vaults.heads(first.vault)).version.number == 1
 
 
 async def test_emptied_store_is_no_vault_any_more(store: BlobStore, vaults: Vaults, first: Draft) -> None:

@@ -1,22 +1,34 @@
 """A server was put back, then its keyring was changed: both branches are joined, and nothing that ended comes back."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from memseal.errors import FormatError, KeyringForked, KitOrPassphrase, MemsealError, PassphraseWrong, RemoteUnreachable
+from memseal.errors import (
+    FormatError,
+    KeyringForked,
+    KitOrPassphrase,
+    MemsealError,
+    PassphraseWrong,
+    RecoveryCodeWrong,
+    RemoteUnreachable,
+)
 from memseal.format.acceptance import accept as accepted
 from memseal.format.boxes import build_version
 from memseal.format.derivation import epoch_signing_key
 from memseal.format.keys import VaultKey
+from memseal.format.kit import parse_recovery_code
 from memseal.format.primitives import public_signing_key
+from memseal.sync.messages import GetHeads, Heads, PutKeyring, Request
 from memseal.vault import branching, rekeying, revoking
 from memseal.vault.batch import Batch
 from memseal.vault.branches import joined_by
+from memseal.vault.joining import join_with
+from memseal.vault.proving import RecoveryOpener
 from memseal.vault.syncing import SyncReport
 from memseal.vault.versions import Change
 from tests.sync.devices import Device, first_device, joined_device, restored
@@ -150,6 +162,17 @@ def test_other_branch_is_named_and_changes_nothing_without_consent(world: World)
     with pytest.raises(KeyringForked, match="--accept-rollback"):
         world.one.sync()
     assert contents(world.one) == {*BEFORE, "one alone"}
+    assert world.one.disk.files() == before
+    assert world.remote.versions == there
+
+
+def test_other_branch_that_is_only_claimed_is_not_joined(world: World) -> None:
+    before, there = world.one.disk.files(), list(world.remote.versions)
+    world.remote.lie = lambda request, answer: (
+        replace(answer, keyring=(len(there), bytes(32))) if isinstance(answer, Heads) else answer
+    )
+    with pytest.raises(KeyringForked, match="do not trust it"):
+        accept(world.one)
     assert world.one.disk.files() == before
     assert world.remote.versions == there
 
@@ -501,6 +524,37 @@ def test_operation_of_newer_software_is_not_given_up_with_its_log(world: World) 
     world.one.vault.dismiss(record)
     accept(world.one)
     assert_one_vault(world, BOTH, world.one, world.two, world.three)
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_new_recovery_code_is_shown_once_also_where_the_connection_breaks_after_it_was_made(
+    world: World, breaks: bool
+) -> None:
+    old = world.one.vault.new_recovery_code()
+    for device in (world.two, world.three):
+        device.sync()
+    world.backup = world.remote.copy()
+    fork(world, lambda: revoke(world.one, world.three))
+    made = list[Request]()
+
+    def before(request: Request) -> None:
+        if made and isinstance(request, GetHeads):
+            raise RemoteUnreachable("gone")
+        made.extend([request] if breaks and isinstance(request, PutKeyring) else [])
+
+    world.remote.before = before
+    report = accept(world.one)
+    assert [finding.code for finding in report.findings] == (["remote_unreachable"] if breaks else [])
+    world.remote.before = lambda request: None
+    assert report.joined is not None
+    assert report.joined.recovery_code is not None
+    for code, opens in ((old, False), (report.joined.recovery_code, True)):
+        path = world.folder / f"recovered {opens}"
+        path.mkdir()
+        opener, stretch = RecoveryOpener(parse_recovery_code(code)), stretch_of(PASSPHRASE)
+        with nullcontext() if opens else pytest.raises(RecoveryCodeWrong):
+            join_with(path, CrashDisk(world.folder), opener, stretch, ADDRESS, path.name)
+    assert_one_vault(world, BOTH, world.one, world.two)
 
 
 # ── cut short ───────────────────────────────────────────────────────────────────────────────────────

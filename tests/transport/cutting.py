@@ -20,10 +20,19 @@ class Cutter:
     _is_cut: bool = False
     _open: list[socket.socket] = field(default_factory=list[socket.socket])
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stalls: bool = False
+    stalled: threading.Event = field(default_factory=threading.Event)
+    _goes_on: threading.Event = field(default_factory=threading.Event)
 
-    def begin(self, **at: int) -> None:
-        """Count from zero, and cut when so many bytes have passed `up` or `down` (none: never)."""
+    def begin(self, *, stall: bool = False, **at: int) -> None:
+        """Count from zero, and cut when so many bytes have passed `up` or `down` (none: never).
+
+        With `stall` nothing passes from then on, and the connections stay open; `stalled` tells of it.
+        """
         with self._lock:
+            self._goes_on.set()
+            self._goes_on, self._stalls = threading.Event(), stall
+            self.stalled.clear()
             self._drop()
             self.passed = {"up": bytearray(), "down": bytearray()}
             self._at = {"up": at["up"]} if "up" in at else {"down": at["down"]} if "down" in at else {}
@@ -54,8 +63,19 @@ class Cutter:
             self._open += [] if self._is_cut else ends
             return not self._is_cut
 
+    def end(self) -> None:
+        """Cut all connections, or keep those open that only stall."""
+        with self._lock:
+            stalls, goes_on = self._stalls, self._goes_on
+        if stalls:
+            self.stalled.set()
+            goes_on.wait()
+        self.drop()
+
     def drop(self) -> None:
         with self._lock:
+            self._stalls = False
+            self._goes_on.set()
             self._drop()
 
     def _drop(self) -> None:
@@ -109,7 +129,7 @@ def _pass(
         while content := source.recv(1 << 16):
             sink.sendall(cutter.take(direction, content))
             if cutter.is_cut():
-                cutter.drop()
+                cutter.end()
                 break
     for end in (source, sink):
         with contextlib.suppress(OSError):  # one side has gone: so does the other

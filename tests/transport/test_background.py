@@ -13,6 +13,7 @@ import pytest
 from memseal import AsyncVault, SyncState, Vault
 from memseal.errors import (
     DeviceEnded,
+    KeyringForked,
     RemoteRefused,
     RemoteUnknown,
     RemoteUnreachable,
@@ -341,3 +342,33 @@ async def test_the_async_vault_tells_its_event_loop(tmp_path: Path, start_server
         assert await live.wait_until_stopped(PATIENCE_SECONDS)
         assert (await vault.status()).unsent_bytes == 0
     assert threads == {threading.get_ident()}
+
+
+def test_a_join_of_two_branches_is_followed_and_none_is_made_without_consent(
+    world: Path, start_server: StartServer
+) -> None:
+    server = start_server()
+    port, backup = int(server.url.rpartition(":")[2]), world / "backup"
+    with opened(world / "one") as one, opened(world / "two") as two:
+        one.sync(server.url)
+        two.sync(server.url)
+        kit = one.emergency_kit
+        server.stop()
+        shutil.copytree(server.store, backup)
+        server = start_server(port=port)
+        one.rekey()
+        two.sync()
+        server.stop()
+        start_server("backup", port=port)
+        with Vault.join(world / "three", kit, PASSPHRASE, server.url, embedder=None) as three:
+            with two.sync_in_background() as live:
+                assert live.wait_until_stopped(PATIENCE_SECONDS)
+                assert isinstance(live.state.error, KeyringForked)
+                assert live.state.advice == "memseal sync --accept-rollback"
+            one.sync(accept_rollback=True)
+            with two.sync_in_background() as live:
+                assert live.wait_until_synced(PATIENCE_SECONDS)
+            three.remember("on the branch that was joined", source="three")
+            for vault in (three, one, two):
+                vault.sync()
+            assert one.state_digest() == two.state_digest() == three.state_digest()

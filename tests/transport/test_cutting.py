@@ -1,7 +1,10 @@
 """Connections that break off anywhere: nothing half is ever visible, and little is sent twice."""
 
+import os
 import random
 import re
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,6 +103,13 @@ def record_offsets(segment: bytes) -> list[int]:
 def last_body(traffic: bytes) -> bytes:
     *_, (_, body, end) = messages(traffic)
     return traffic[body:end]
+
+
+def stored_bytes(cutter: Cutter) -> int:
+    """What the vault has on its server, by the server's own count."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{cutter.port}/metrics") as answer:
+        (found,) = re.findall(r"^memseal_stored_bytes ([0-9.e+]+)$", answer.read().decode(), re.MULTILINE)
+    return int(float(found))
 
 
 def test_an_upload_that_is_cut_anywhere_leaves_all_or_nothing_and_the_next_one_completes(
@@ -226,6 +236,38 @@ def test_a_part_of_a_checkpoint_goes_on_where_it_broke_off_also_after_closing(
     assert list((world / "two" / "parts").glob("*.begun")) == []
 
 
+def test_a_device_that_is_killed_while_it_fetches_a_part_goes_on_where_it_was(
+    world: Path, devices: tuple[Vault, Vault], cutter: Cutter
+) -> None:
+    one, two = devices
+    two.close()
+    one.remember_many({"content": text(8_000, number), "source": "one"} for number in range(40))
+    one.sync()
+    assert one.compact() is not None
+    program = (
+        "import sys; from memseal.transport import http; from memseal.surfaces.cli import main\n"
+        "http._OBJECT_PIECE = 16 << 10\n"
+        "sys.exit(main(['sync', '--vault', sys.argv[1]]))"
+    )
+    environment = {**os.environ, "MEMSEAL_PASSPHRASE": PASSPHRASE, "MEMSEAL_MODEL": "none"}
+    cutter.begin(stall=True, down=100_000)
+    process = subprocess.Popen([sys.executable, "-c", program, str(world / "two")], env=environment)
+    try:
+        assert cutter.stalled.wait(60)
+    finally:
+        process.kill()
+        process.wait()
+    (begun,) = (world / "two" / "parts").glob("*.begun")
+    kept = begun.stat().st_size
+    assert kept >= 64 << 10
+    size = stored_bytes(cutter)
+    cutter.begin()
+    with opened(world / "two") as again:
+        assert again.sync().findings == []
+        assert again.state_digest() == one.state_digest()
+    assert cutter.count("down") <= size - kept + HEADS_BYTES
+
+
 def test_what_was_kept_of_a_part_and_is_spoilt_is_fetched_again(
     world: Path, devices: tuple[Vault, Vault], cutter: Cutter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,13 +288,6 @@ def test_what_was_kept_of_a_part_and_is_spoilt_is_fetched_again(
     assert two.count() == 20
     assert two.verify() == []
     assert not stale.exists()
-
-
-def stored_bytes(cutter: Cutter) -> int:
-    """What the vault has on its server, by the server's own count."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{cutter.port}/metrics") as answer:
-        (found,) = re.findall(r"^memseal_stored_bytes ([0-9.e+]+)$", answer.read().decode(), re.MULTILINE)
-    return int(float(found))
 
 
 def test_a_join_of_a_compacted_vault_takes_the_checkpoint_and_no_log_below_the_floor(

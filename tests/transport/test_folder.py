@@ -291,6 +291,20 @@ def test_keys_and_checkpoints_that_are_half_copied_wait_and_count_when_they_are_
     assert is_same(one, two)
 
 
+def test_files_larger_than_any_may_be_are_not_read(alone: Pair, stick: Path) -> None:
+    one, two = alone
+    one.remember("number 0", source="one")
+    settle(stick, one)
+    root = stick / one.status().vault_id
+    for path in [*segments_of(stick, one)[:1], root / "keyring" / f"{9:010d}", root / "parts" / ("0" * 32)]:
+        huge = path.with_name(f"{int(path.name[:10], 16) + 7:010d}" if path.parent.name != "parts" else path.name)
+        huge.parent.mkdir(exist_ok=True)
+        with huge.open("wb") as file:
+            file.truncate(1 << 40)  # a hole: it takes no room
+    assert two.sync(str(stick)).findings == []
+    assert is_same(one, two)
+
+
 def test_a_file_system_that_shows_capital_letters_is_read(alone: Pair, stick: Path) -> None:
     one, two = alone
     one.remember("number 0", source="one")

@@ -1,4 +1,4 @@
-"""SPAKE2, by which two devices that know one code agree on a key (sync-protocol, *Pairing*); the only importer of `spake2`."""
+"""SPAKE2: two devices that know one code agree on a key (sync-protocol, *Pairing*). The only importer of `spake2`."""
 
 from typing import Any, Literal, TypeAlias
 

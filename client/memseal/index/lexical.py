@@ -8,6 +8,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from memseal.recall.stopwords import STOP_WORDS
 from memseal.recall.words import asked
 
 # The tokenizer of `memories_text`. Another one there would make the words of queries and memories differ. Marks and
@@ -39,12 +40,17 @@ class LexicalIndex:
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_words USING fts5vocab(main, memories_text, instance)"
         )
         self._analyser = _Analyser()
+        self._dull = frozenset(self._analyser.words(sorted(STOP_WORDS)))
 
     def match(self, terms: Sequence[str]) -> "Matches":
         """Return where the terms occur; each is split and stemmed as the memories were."""
         (total,) = self._connection.execute("SELECT count(*) FROM memories").fetchone()
         words = self._analyser.words(terms)
-        return Matches(total, [_count(places, self._occurrences(word)) for word, places in words.items()])
+        # Without its ending "one" is "on", and "WA" is what is left of "was".
+        dull = 0
+        for word, places in words.items():
+            dull |= places if word in self._dull else 0
+        return Matches(total, [_count(places, self._occurrences(word)) for word, places in words.items()], dull)
 
     def _occurrences(self, word: str) -> NDArray[np.int64]:
         row = self._connection.execute("SELECT group_concat(doc) FROM temp.memories_words WHERE term = ?", (word,))
@@ -64,15 +70,16 @@ class _Posting:
 class Matches:
     """The memories in which the terms of one query occur."""
 
-    def __init__(self, total: int, postings: Iterable[_Posting]) -> None:
+    def __init__(self, total: int, postings: Iterable[_Posting], dull: int) -> None:
         self._total = total
+        self._dull = dull
         self._postings = [posting for posting in postings if posting.numbers.size]
 
     @property
     def common(self) -> int:
-        """The terms that a large part of all memories has, as bits."""
+        """The terms that a large part of all memories has, or that look like a stop word, as bits."""
         few = self._total * _COMMON if self._total >= _COMMON_FROM else self._total
-        bits = 0
+        bits = self._dull
         for posting in self._postings:
             bits |= posting.terms if posting.numbers.size > few else 0
         return bits

@@ -44,10 +44,11 @@ NOT_NAMES: Final = frozenset(
     sie er ich wir ihr mein meine dein deine unser der die das den dem ein eine und ist il elle nous vous je
     mon ma mes le la les un une et est
     el ella yo mi su los las una es lo gli io noi lui lei eu ele ela nós seu sua het een ik hij zij wij
+    visa mastercard amex passwort steuer mobil telefon adresse kontakt lon lat hf openai anthropic
     doctor nurse hospital bank school university college company department team group inc ltd llc corp co gmbh plc
     street avenue road lane drive boulevard suite apt unit box floor english french german spanish chinese japanese
     italian russian american british european african asian australian canadian indian the and for not you your with
-    this that have has had was were are will would can could should may might must shall did does done been being
+    this that have has had was were are would can could should might must shall did does done been being
     christmas easter internet google facebook twitter instagram linkedin github python java javascript windows linux
     android ios excel word bot ai pii gdpr hipaa mr mrs ms miss dr prof sir madam lord lady
     """.split()

@@ -66,8 +66,8 @@ class _Reader:
             return None
         phrase, yearly = self._original[best.start : best.stop], best.yearly
         if yearly:
-            return Period(phrase, tuple(self._in_year(yearly, year) for year in _YEARS), yearly=True)
-        return Period(phrase, joined(best.spans))
+            return Period(phrase, tuple(self._in_year(yearly, year) for year in _YEARS), yearly=True, start=best.start)
+        return Period(phrase, joined(best.spans), start=best.start)
 
     # ── phrases ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -21,7 +21,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Period:
-    """The words that name a time, and the spans it may be: in order, apart from one another.
+    """The words that name a time, where they begin, and the spans it may be: in order, apart from one another.
 
     There are several where the words leave it open ("next Friday"), or name a month of any year (`yearly`).
     """
@@ -29,6 +29,11 @@ class Period:
     phrase: str
     spans: tuple[Span, ...]
     yearly: bool = False
+    start: int = 0
+
+    def without(self, text: str) -> str:
+        """Return the text in which the period was found, without its words."""
+        return f"{text[: self.start]} {text[self.start + len(self.phrase) :]}"
 
     def contains(self, moment: datetime) -> bool:
         """Whether an aware moment lies in the period."""

@@ -53,7 +53,7 @@ def parse_query(text: str, now: datetime | None = None, *, first_weekday: int = 
     """
     clean = _clean(text)
     period = None if time == "ignore" else find_period(clean, now, first_weekday)
-    topic = clean if period is None else clean.replace(period.phrase, " ", 1)
+    topic = clean if period is None else period.without(clean)
     stop = STOP_WORDS if is_english(clean) or clean.count(" ") < _SENTENCE - 1 else STOP_WORDS | FOREIGN
     about = [word for word in split(topic) if word not in stop]
     about_time = period is not None and ASKING.issuperset(about)

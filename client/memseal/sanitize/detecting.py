@@ -266,7 +266,7 @@ def _softened(word: str, lexicon: Lexicon) -> str:
 
 def _as_name(word: str, lexicon: Lexicon) -> str:
     low = word.casefold()
-    known = (low in lexicon.first or low in lexicon.last) and lexicon.words.get(low, 10_000) > 1_000
+    known = (low in lexicon.first or low in lexicon.last) and not lexicon.is_word(low)
     return (
         word[0].upper() + word[1:]
         if known and len(word[0].upper()) == 1 and low not in NOT_NAMES and len(low) > 2

@@ -14,6 +14,7 @@ from memseal.privacy.lexicon import Lexicon
 _NAMED_FIRST: Final = ("first_names", "first_name", "first_kana_names", "first_romanized_names")
 _NAMED_LAST: Final = ("last_names", "last_romanized_names", "last_kana_names")
 _FEMALE, _MALE = "f", "m"
+_PROPER, _PROPER_RANK = "english_wikipedia", 2_000
 _USUAL: Final = 600  # of either gender
 
 
@@ -35,6 +36,8 @@ def lexicon() -> Lexicon:
     words: dict[str, int] = {}
     for source in ("english_wikipedia", "us_tv_and_film"):
         for rank, word in enumerate(FREQUENCY_LISTS[source]):
+            if source == _PROPER and rank > _PROPER_RANK and word in first:
+                continue  # an encyclopedia's rarer words that are first names are just that
             words[word] = min(rank, words.get(word, rank))
     usual = frozenset(FREQUENCY_LISTS["female_names"][:_USUAL]) | frozenset(FREQUENCY_LISTS["male_names"][:_USUAL])
     return Lexicon(first, frozenset(last), words, usual, _countries())

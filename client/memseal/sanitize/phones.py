@@ -28,6 +28,8 @@ REGIONS: Final = (
     "KR",
     "MX",
     "ZA",
+    "RU",
+    "TR",
 )
 _CANDIDATE: Final = re.compile(
     (
@@ -36,10 +38,10 @@ _CANDIDATE: Final = re.compile(
     ),
     re.IGNORECASE,
 )
-_SHAPE: Final = re.compile(r"[()+]|^\d{2,5}[\s./-]\d{2,5}(?:[\s./-]\d{2,5})*$|^0\d{6,}")
+_SHAPE: Final = re.compile(r"[()+]|^\d{1,5}(?:[\s./-]\d{2,5})+$|^0\d{6,}|^0\d{2,4}[\s/-]\d{5,9}$")
 _CUE: Final = re.compile(
     (
-        r"(?:phone|tel|telephone|mobile|cell|call|ring|dial|fax|text|sms|whatsapp|number|reach|contact"
+        r"(?:phone|tel|telephone|mobil|cell|call|ring|dial|fax|text|sms|whatsapp|number|reach|contact"
         r"|handy|telefon|portable|móvil|celular|手机|电话|携帯|電話|office|ext|büro|line|hotline|☎"
         r"|📞)[^\n]{0,24}$"
     ),

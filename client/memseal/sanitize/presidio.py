@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from memseal.privacy.spans import Span
 from memseal.sanitize import offline
@@ -31,7 +31,7 @@ class PresidioNumbers:
         logging.getLogger("presidio-analyzer").setLevel(logging.ERROR)
         analyzer = offline.load("presidio_analyzer")
         recognizers = offline.load("presidio_analyzer.predefined_recognizers")
-        found: dict[str, Any] = dict(vars(recognizers))
+        found = cast("dict[str, Any]", vars(recognizers))
         self._recognizers = [
             (made, _word_pattern(made.context))
             for name, kind in sorted(found.items())

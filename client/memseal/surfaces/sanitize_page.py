@@ -21,10 +21,10 @@ def page(text: str, output: str, report: Report) -> str:
     """Return the page. It shows the values: it is as private as the text itself."""
     rows = "".join(
         f"<tr><td>{html.escape(item.type)}</td><td>{html.escape(visible(item.value))}</td>"
-        f"<td>{html.escape(visible(item.standin))}</td><td>{html.escape(item.source)}</td></tr>"
+        f"<td>{html.escape(visible(item.standin))}</td><td>{html.escape(visible(item.source))}</td></tr>"
         for item in _distinct(report.items)
     )
-    notes = "".join(f"<p>{html.escape(note)}</p>" for note in report.missing)
+    notes = "".join(f"<p>{html.escape(visible(note))}</p>" for note in report.missing)
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"

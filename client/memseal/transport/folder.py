@@ -26,7 +26,7 @@ from memseal.sync.messages import (
     objects_of,
 )
 from memseal.transport import Heard
-from memseal.transport.folder_files import Files, add
+from memseal.transport.folder_files import Files, add, read
 from memseal.transport.folder_keys import FolderKeys
 from memseal.transport.folder_logs import FolderLogs
 
@@ -45,6 +45,8 @@ class FolderTransport:
         self._root = folder / vault_id.hex()
         self._keys = FolderKeys(self._root, vault_id, files)
         self._logs = FolderLogs(self._root / "logs", files)
+        self._rows: Mapping[bytes, Row] = {}
+        """As the newest version here says when the heads are asked for, which every round begins with."""
         self._check()
 
     def send(self, request: Request) -> Answer:
@@ -54,9 +56,9 @@ class FolderTransport:
             case GetHeads():
                 return self._heads()
             case GetLog(stream_id, start, limit):
-                return self._logs.read(stream_id, start, limit, self._rows().get(stream_id))
+                return self._logs.read(stream_id, start, limit, self._rows.get(stream_id))
             case PutSegment(stream_id, number, content, _):
-                return self._logs.store(stream_id, number, content, self._rows().get(stream_id))
+                return self._logs.store(stream_id, number, content, self._rows.get(stream_id))
             case GetObject(shelf, object_id, start):
                 return self._object(shelf, object_id, start)
             case PutObject(shelf, object_id, content):
@@ -94,22 +96,19 @@ class FolderTransport:
     def _heads(self) -> Heads:
         newest = self._keys.newest()
         floor = None if newest is None else newest.public.floor
+        self._rows = {} if floor is None else floor.rows
         return Heads(
             keyring=None,
-            logs=self._logs.ends({} if floor is None else floor.rows),
+            logs=self._logs.ends(self._rows),
             floor_whole=floor is None or self._has_all(floor),
             carried=None if newest is None else (newest.public.version, newest.digest),
             moving=self._keys.highest() > (0 if newest is None else newest.public.version),
             untidy=newest is not None and bool(self._needless(newest.public.version, floor)),
         )
 
-    def _rows(self) -> Mapping[bytes, Row]:
-        newest = self._keys.newest()
-        return {} if newest is None or newest.public.floor is None else newest.public.floor.rows
-
     def _object(self, shelf: Shelf, object_id: bytes, start: int) -> Answer:
         path = self._root / shelf / object_id.hex()
-        content, size = self._files.read(path, start), self._files.size(path)
+        content, size = read(self._files, path, start), self._files.size(path)
         if content is None or size is None:
             return Refused("not_found", 0, "the folder does not carry this")
         return Content(content, size)

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Protocol
 
 _DIGITS = 10
+# A segment of the largest record, with room.
+_FILE_MOST = 80 << 20
 
 
 class Files(Protocol):
@@ -45,6 +47,12 @@ class Files(Protocol):
     def remove(self, path: Path) -> None:
         """Remove a file, if it is there."""
         ...
+
+
+def read(files: Files, path: Path, start: int = 0) -> bytes | None:
+    """Return a file's bytes from an offset on; None where there is none, or one that is larger than any may be."""
+    size = files.size(path)
+    return None if size is None or size > _FILE_MOST else files.read(path, start)
 
 
 def numbered(number: int) -> str:

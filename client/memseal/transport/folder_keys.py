@@ -5,7 +5,7 @@ from pathlib import Path
 from memseal.errors import FormatError
 from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.primitives import sha256
-from memseal.transport.folder_files import Files, add, numbered, numbers
+from memseal.transport.folder_files import Files, add, numbered, numbers, read
 
 
 class FolderKeys:
@@ -59,12 +59,12 @@ class FolderKeys:
         return [self._sealed / name for name in names if numbers([name[:10]]) and int(name[:10]) < number]
 
     def _version(self, number: int) -> KeyringVersion | None:
-        content = self._files.read(self._open / numbered(number))
+        content = read(self._files, self._open / numbered(number))
         try:
             version = None if content is None else decode_version(content, self._vault_id)
             if version is None or version.public.version != number:
                 return None
-            part = self._files.read(self._sealed / _sealed_name(version))
+            part = read(self._files, self._sealed / _sealed_name(version))
             whole = part is not None and sha256(part) == version.sealed_digest
             return decode_version(version.stripped() + (part or b""), self._vault_id) if whole else version
         except FormatError:

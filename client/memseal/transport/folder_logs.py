@@ -12,7 +12,7 @@ from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
 from memseal.format.records import places
 from memseal.format.segment import FIRST, Segment, decode_segment
 from memseal.sync.messages import Answer, Content, Refused, RemoteLog, Stored
-from memseal.transport.folder_files import Files, add, numbered, numbers
+from memseal.transport.folder_files import Files, add, numbered, numbers, read
 
 Rows = Mapping[bytes, Row]
 
@@ -33,7 +33,7 @@ class FolderLogs:
         """Take the folder of all logs."""
         self._folder, self._files = folder, files
         # What was whole stays as it is: a name is never replaced.
-        self._whole: dict[tuple[Path, int], tuple[End, End]] = {}
+        self._whole: dict[Path, tuple[End, End]] = {}
 
     def names(self) -> Iterator[tuple[str, int | None]]:
         """Yield what is there: the names below this folder, and sizes."""
@@ -62,7 +62,7 @@ class FolderLogs:
         pieces, wanted = list[bytes](), start
         for span in chained:
             if span.end.length > wanted and sum(map(len, pieces)) < limit:
-                content = self._files.read(folder / numbered(span.number)) or b""
+                content = read(self._files, folder / numbered(span.number)) or b""
                 try:
                     piece = decode_segment(content).piece
                 except FormatError:
@@ -121,14 +121,13 @@ class FolderLogs:
         return spans
 
     def _span(self, path: Path) -> tuple[End, End] | None:
-        key = (path, self._files.size(path) or 0)
-        if key not in self._whole:
+        if path not in self._whole:
             try:
-                segment = decode_segment(self._files.read(path) or b"")
-                self._whole[key] = segment.start, _end_of(segment)
+                segment = decode_segment(read(self._files, path) or b"")
+                self._whole[path] = segment.start, _end_of(segment)
             except FormatError:
                 return None  # half-copied by whoever carries the folder: it counts when it is whole
-        return self._whole[key]
+        return self._whole[path]
 
     def _numbers(self, folder: Path) -> list[int]:
         return numbers(self._files.names(folder))

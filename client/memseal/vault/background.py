@@ -91,6 +91,13 @@ class LiveSync:
 
     def stop(self) -> None:
         """End it, also in the midst of a request; what was not sent is sent the next time. Twice is harmless."""
+        self.break_off()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(_END_SECONDS)  # not for ever: a callback may wait for who waits here
+        atexit.unregister(self.stop)
+
+    def break_off(self) -> None:
+        """Let it end soon, and do not wait for it."""
         with self._changed:
             self._ending = True
             transport = self._transport
@@ -98,9 +105,6 @@ class LiveSync:
         self._woken.set()
         if transport is not None:
             transport.break_off()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(_END_SECONDS)  # not for ever: a callback may wait for who waits here
-        atexit.unregister(self.stop)
 
     def wait_until_synced(self, timeout: float | None = None) -> bool:
         """Wait until all that was written before is on the remote, and what is there is here; False where it is not.

@@ -59,7 +59,7 @@ class Branches:
         }
 
     def given_up(self) -> list[bytes]:
-        """Return the digests of all versions that are given up with the branch here, and that it had taken the place of."""
+        """Return the digests of all versions that are given up with the branch here, and that were given up for it."""
         versions = self.own.versions[self.common :]
         return sorted({each.digest for each in versions}.union(*(joined_by(each.public) for each in versions)))
 

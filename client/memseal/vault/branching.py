@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 
-from memseal.errors import BundlePassphrase, Finding, FormatError, KeyringForked, RemoteRefused
-from memseal.format.acceptance import accept
+from memseal.errors import (
+    BundlePassphrase,
+    Finding,
+    FormatError,
+    KeyringForked,
+    MemsealError,
+    NetworkError,
+    RemoteRefused,
+    ServerError,
+)
 from memseal.format.boxes import open_device_box
 from memseal.format.derivation import carried_key
 from memseal.format.device_file import Stretch
@@ -66,17 +74,29 @@ def synchronise(
     finally:
         transport.close()
     try:
-        # What the branch has already is not written again.
+        return replace(_settled(opened, remote), joined=joined)
+    except (NetworkError, ServerError) as error:
+        if joined.emergency_kit is None:
+            raise
+        address, detail = opened.device.marks.server, "both branches are joined: synchronise again for what is left"
+        return SyncReport(address, 0, 0, 0, [Finding(error.code, address, detail)], joined)
+
+
+def can_wait(report: SyncReport) -> tuple[type[MemsealError], ...]:
+    """Return the errors that keep nobody from being shown what a join has made: new secrets are shown now or never."""
+    has_secrets = report.joined is not None and report.joined.emergency_kit is not None
+    return (NetworkError, ServerError) if has_secrets else ()
+
+
+def _settled(opened: Opened, remote: str | None) -> SyncReport:
+    """Fetch what the branch has, so that it is not written again, then write and push the rest."""
+    try:
         first = syncing.sync(opened, remote, accept_rollback=True)
     finally:
         bring_in(opened)
     then = syncing.sync(opened, remote, accept_rollback=True)
-    return replace(
-        then,
-        pulled_bytes=first.pulled_bytes + then.pulled_bytes,
-        pushed_bytes=first.pushed_bytes + then.pushed_bytes,
-        joined=joined,
-    )
+    pulled, pushed = first.pulled_bytes + then.pulled_bytes, first.pushed_bytes + then.pushed_bytes
+    return replace(then, pulled_bytes=pulled, pushed_bytes=pushed)
 
 
 def _join(opened: Opened, transport: Transport, consent: bool, passphrase: Stretch | None) -> Joined:
@@ -101,27 +121,27 @@ def fetch_branches(transport: Transport, own: Keyring) -> Branches:
     Raises `FormatError` where it is not accepted, and `KeyringForked` where nothing is shared or nothing differs.
     """
     try:
-        version = decode_version(fetch(transport, None), own.newest.vault_id)
+        newest = decode_version(fetch(transport, None), own.newest.vault_id)
     except RemoteRefused as error:
         if error.code != "key_unknown":
             raise
         raise KeyringForked(_NOT_THERE) from error
-    number, branch = version.public.version, list[KeyringVersion]()
-    while number > own.public.version or version.digest != own.versions[number - 1].digest:
-        branch.insert(0, version)
-        number -= 1
-        if not number:
-            raise KeyringForked("the server shows another keyring, that shares nothing with this one: do not trust it")
-        version = decode_version(fetch(transport, number, public=True), own.newest.vault_id)
-    if not branch or number == own.public.version:
-        raise KeyringForked("the server shows another keyring, and then none: do not trust it")
-    there = Keyring(own.versions[:number])
-    for version in branch:
-        accept(there.newest, version)
-        there = Keyring((*there.versions, version))
+
+    def shown(number: int) -> KeyringVersion:
+        last = number == newest.public.version
+        return newest if last else decode_version(fetch(transport, number, public=True), own.newest.vault_id)
+
+    common = min(newest.public.version, own.public.version)
+    while common and shown(common).digest != own.versions[common - 1].digest:
+        common -= 1
+    if common in (0, newest.public.version, own.public.version):
+        raise KeyringForked("the server shows another keyring than this device has, and then none: do not trust it")
+    there = Keyring(own.versions[:common])
+    for number in range(common + 1, newest.public.version + 1):
+        there = there.followed_by(shown(number))  # one by one, so that a server cannot have any number held
     if there.newest.boxes is None:
         raise FormatError("keyring_missing", "the remote gives the newest keyring version only in part: try later")
-    return Branches(own, there, number)
+    return Branches(own, there, common)
 
 
 def _opened_there(opened: Opened, branches: Branches) -> Keychain:

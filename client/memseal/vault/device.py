@@ -65,6 +65,8 @@ class Marks:
     """Of each erase the keyring version of the first floor whose checkpoint knew it, as far as this device has seen."""
     replaces: bytes = b""
     """The device whose place in this folder this one took, by recovery code: it is ended with the next passphrase."""
+    handed_over: int = 0
+    """The epoch whose vault key was handed over in a pairing that is not known to have ended well; 0 for none."""
 
     def to_value(self) -> dict[str, Any]:
         """Return the marks as they are stored."""
@@ -81,6 +83,7 @@ class Marks:
             "branch": self.branch,
             "stripped": self.stripped,
             "replaces": self.replaces,
+            "handed_over": self.handed_over,
             "settled": self.settled,
             "erasures": [[erasure, version] for erasure, version in self.erasures.items()],
             "cache_secrets": [[mark.nonce, mark.secret.reveal()] for mark in self.caches],
@@ -93,6 +96,7 @@ _SINCE: Mapping[str, Any] = {
     "branch": bytes(32),
     "stripped": 0,
     "replaces": b"",
+    "handed_over": 0,
     "settled": b"",
     "cache_secrets": [],
     "erasures": [],
@@ -115,6 +119,7 @@ def decode_marks(value: Any) -> Marks:
         branch=fields.size("branch", 32),
         stripped=fields.count("stripped"),
         replaces=fields.octets("replaces"),
+        handed_over=fields.count("handed_over"),
         settled=fields.octets("settled"),
         erasures=dict(_decode_erasure(erasure, version) for erasure, version in fields.tuples("erasures", 2)),
         caches=tuple(_decode_cache(nonce, secret) for nonce, secret in fields.tuples("cache_secrets", 2)),

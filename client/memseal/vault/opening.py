@@ -49,6 +49,8 @@ class Opened:
     """What was noticed while opening, beside the logbook's findings."""
     uncached: int = 0
     """Bytes of log that the cache does not cover."""
+    pairing: bool = False
+    """Whether a pairing goes on here, so that it is not yet known what became of the vault key that it handed over."""
 
 
 def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opened:

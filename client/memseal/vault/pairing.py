@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -38,11 +38,12 @@ from memseal.sync.messages import Answer, Content, Refused, Stored
 from memseal.sync.pairing import MESSAGE_MOST, REFUSAL, Hello, Joined, Met, Newcomer, Place, Shower
 from memseal.sync.relaying import Hear, Say
 from memseal.transport import Relay
-from memseal.vault import rekeying, syncing
+from memseal.vault import syncing
 from memseal.vault.joining import Joiner, check_place, enter, refusal, resume
 from memseal.vault.naming import check_name
 from memseal.vault.opening import Opened
 from memseal.vault.proving import check_anchor
+from memseal.vault.rekeying import end_handed_over
 from memseal.vault.roster import DeviceInfo, devices
 
 CODE_SECONDS: Final = 120
@@ -86,13 +87,16 @@ def pair(
         with reach() as opened:
             syncing.sync(opened, address, accept_rollback=False)
             welcome = met.welcome(_place(opened), opened.keychain.vault_key)
+            _note_handed_over(opened, opened.keychain.keyring.public.epoch)
         with _handing_over(reach, address):
             _say(relay, code.channel, 2, welcome)
             answer = _hear(relay, code.channel, 2, clock() + _JOIN_SECONDS, clock, PairingUnfinished(_UNHEARD))
             joined = met.joined(welcome, answer)
             with reach() as opened:
                 syncing.sync(opened, address, accept_rollback=False)
-                return _new_device(opened, met.hello, joined)
+                device = _new_device(opened, met.hello, joined)
+                _note_handed_over(opened, 0)
+                return device
     finally:
         relay.close()
 
@@ -104,8 +108,16 @@ def _handing_over(reach: Reach, address: str) -> Generator[None]:
         yield
     except (MemsealError, KeyboardInterrupt):
         with contextlib.suppress(MemsealError), reach() as opened:  # what went wrong first is what is told
-            rekeying.rekey(opened, address)
+            opened.pairing = False
+            end_handed_over(opened, address)
         raise
+
+
+def _note_handed_over(opened: Opened, epoch: int) -> None:
+    """Note durably which epoch's key leaves this device (0: who has it is known): a kill must not hide it."""
+    opened.pairing = epoch > 0
+    opened.device = opened.device.with_marks(replace(opened.device.marks, handed_over=epoch))
+    opened.device.save(opened.folder)
 
 
 def _open_channel(relay: Relay, *, scanned: bool) -> tuple[PairingCode, Shower]:

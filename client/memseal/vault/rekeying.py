@@ -30,6 +30,12 @@ def rekey(opened: Opened, remote: str | None) -> None:
     renew(opened, Change, remote)
 
 
+def end_handed_over(opened: Opened, remote: str | None) -> None:
+    """Begin a new epoch where the key of the present one was handed over in a pairing of which no device came."""
+    if opened.device.marks.handed_over == opened.keychain.keyring.public.epoch and not opened.pairing:
+        rekey(opened, remote)
+
+
 def new_kit(opened: Opened, passphrase: Stretch, remote: str | None) -> None:
     """Replace the emergency kit by a new one behind the same passphrase; raises `PassphraseWrong`."""
 

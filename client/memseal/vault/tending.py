@@ -8,7 +8,7 @@ from memseal.vault import erasing
 from memseal.vault.compacting import compact_when_due
 from memseal.vault.doubling import keep_doubles
 from memseal.vault.opening import Opened, drop_stale_cache
-from memseal.vault.rekeying import rekey
+from memseal.vault.rekeying import end_handed_over, rekey
 
 _ROOM: Final = 1 << 31
 """Counters that are left to write with: no honest vault uses up so many while a device is away."""
@@ -23,6 +23,7 @@ def tend(opened: Opened, remote: str | None, *, at_server: bool) -> list[Finding
     noticed = keep_doubles(opened)
     if not at_server:
         return noticed
+    end_handed_over(opened, remote)
     make_room(opened, remote)
     if not erasing.finish(opened, remote):
         compact_when_due(opened, remote)

@@ -275,6 +275,8 @@ class Vault:
 
     def close(self) -> None:
         """Seal the cache, note what was seen, let go of the lock; doing it twice is harmless."""
+        for live in self._live:
+            live.break_off()  # all first: one may wait for another's round
         for live in list(self._live):
             live.stop()
         with self._busy:
@@ -760,7 +762,9 @@ class Vault:
             report = branching.synchronise(
                 opened, remote, accept_rollback=accept_rollback, passphrase=known, invitation=invitation
             )
-            noticed = tend(opened, remote, at_server=remote in (None, opened.device.marks.server))
+            noticed = list[Finding]()
+            with contextlib.suppress(*branching.can_wait(report)):
+                noticed = tend(opened, remote, at_server=remote in (None, opened.device.marks.server))
             return replace(report, findings=[*report.findings, *noticed])
 
     def sync_in_background(self, remote: str | None = None, *, on_state: OnState | None = None) -> LiveSync:

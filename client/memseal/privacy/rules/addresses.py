@@ -163,6 +163,9 @@ _CUE: Final = re.compile(
         |taxi\s+to|wohn(?:e|haft\s+in)|adresse|dirección|endereço|indirizzo|chez\s+moi|anschrift)\s*(?:is\s+|:\s*|at\s+)?(?P<value>\d[^\n?!;:"|]{4,60})"""
     )
 )
+_DATE: Final = re.compile(
+    r"(?i)\d{1,2}\.?\s(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*\.?,?\s\d{2,4}\b"
+)
 _POSTCODE: Final = re.compile(
     r"(?i)\b(?:zip|postal|post|postcode|plz|cep|cap|pin)(?:\s?-?code)?\s*(?:is\s+"
     r"|:\s*)(?P<value>[A-Z]{0,2}-?\d{3,6}(?:[- ][A-Z0-9]{2,4})?"
@@ -191,7 +194,7 @@ def find(text: str, lexicon: Lexicon) -> Iterator[Span]:
     """Return the addresses in a text, each whole."""
     for pattern in _STREETS:
         for match in pattern.finditer(text):
-            if any(character.isalpha() for character in match[0]):
+            if any(character.isalpha() for character in match[0]) and not _DATE.match(match[0]):
                 yield Span(match.start(), _end(text, match.end(), lexicon), "ADDRESS", 0.92, "address")
     for match in _POSTCODE.finditer(text):
         yield Span(*match.span("value"), "ADDRESS", 0.85, "postcode by name")

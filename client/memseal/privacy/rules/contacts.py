@@ -83,6 +83,16 @@ RULES: Final = (
         0.8,
     ),
     Rule(
+        "account of a network",
+        "USERNAME",
+        compiled(
+            r"""\b(?:instagram|insta|twitter|telegram|snapchat|snap|discord|tiktok|github|gitlab|skype|reddit|linkedin|twitch|steam|signal)
+            (?:\s+(?:handle|user(?:name)?|account|id|name))?\s*(?:is\s|:|=)\s*(?P<value>@?[A-Za-z][\w.-]{2,38}\w)""",
+            re.IGNORECASE,
+        ),
+        0.85,
+    ),
+    Rule(
         "user with number",
         "USERNAME",
         compiled(

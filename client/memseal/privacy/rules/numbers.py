@@ -81,7 +81,10 @@ RULES: Final = (
         _cued(r"ssn|itin|social\s+security|social", r"[\dOoIlSB]{3}[- .]?[\dOoIlSB]{2}[- .]?[\dOoIlSB]{4}"),
         0.97,
     ),
-    Rule("sort code", "BANK_ACCOUNT", _cued(r"sort\s*code", r"\d{2}[- ]?\d{2}[- ]?\d{2}")),
+    Rule(
+        "bank code", "BANK_ACCOUNT", _cued(r"bic|swift(?:[/ ]bic)?(?:\s*code)?", r"[A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
+    ),
+    Rule("sort code", "BANK_ACCOUNT", _cued(r"sort(?:\s*code)?", r"\d{2}[- ]?\d{2}[- ]?\d{2}")),
     Rule(
         "account by name",
         "BANK_ACCOUNT",
@@ -169,7 +172,7 @@ RULES: Final = (
         "identifier by name",
         "NATIONAL_ID",
         _cued(
-            r"""nino|ni|national\s+insurance|nhs|aadha+r|pan|dni|nie|nif|codice\s+fiscale|cf|pesel|nip|cpf|cnpj|rg|nric|fin|sin|social\s+insurance
+            r"""nino|nin|cnic|nik|ktp|hkid|mykad|citizen(?:ship)?|ni|national\s+insurance|nhs|aadha+r|pan|dni|nie|nif|codice\s+fiscale|cf|pesel|nip|cpf|cnpj|rg|nric|fin|sin|social\s+insurance
             |s[ée]cu(?:rit[ée]\s+sociale)?|insee|nir|rrn|身份证(?:号)?|steuer-?id
             |sozialversicherung(?:snummer)?|personal\s+id|national\s+id|id|identity(?:\s+card)?
             |ident
@@ -253,6 +256,7 @@ RULES: Final = (
         ),
         0.95,
     ),
+    Rule("birth year", "DATE_OF_BIRTH", compiled(r"(?i)\bborn\s+in\s+(?P<value>(?:19|20)\d{2})\b"), 0.85),
     Rule(
         "age",
         "AGE",

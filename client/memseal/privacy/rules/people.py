@@ -73,7 +73,9 @@ _LINE: Final = re.compile(
 )
 _SPEAKER: Final = re.compile(r"^[ \t>*•-]*(?P<value>[^\W\d_]{3,20}(?:[ ][^\W\d_]{2,20})?):\s", re.MULTILINE)
 # Endings of last names in Cyrillic.
-_SLAVIC: Final = re.compile(r"(?:ов|ова|ев|ева|ёв|ёва|ин|ина|ский|ская|цкий|цкая|енко|чук|юк|ич|вич|вна)$")
+_SLAVIC: Final = re.compile(
+    r"(?:(?:[оеё]в|ин)(?:а|у|ым|е|ой)?|[сц]к(?:ий|ая|ого|ому|им|ой|ую)|енко|(?:чук|юк|ич)(?:а|у|ем|ом|е)?|вн(?:а|ы|е|у|ой))$"
+)
 _HAN: Final = re.compile(
     r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{2,4}(?![\u4e00-\u9fff])|(?:(?<=[叫找给和是问让])|(?<=姓名)"
     r"|(?<=名字))[\u4e00-\u9fff]{2,3}(?=[，。、！的说在是了]|$)"
@@ -81,6 +83,7 @@ _HAN: Final = re.compile(
 _HANGUL: Final = re.compile(
     r"(?<![\uac00-\ud7a3])(?P<value>[\uac00-\ud7a3]{3})(?:씨|님|은|는|이|가|을|를|의|에게|과|와|입니다)?(?![\uac00-\ud7a3])"
 )
+_HAN_RUN: Final = re.compile(r"[\u4e00-\u9fff]{5,}")
 _JAPANESE = r"[\u3040-\u30ff\u4e00-\u9fff]"
 _HAN_PAIR: Final = re.compile(rf"(?<!{_JAPANESE}){_JAPANESE}{{1,4}}[ \u3000]{_JAPANESE}{{1,4}}(?!{_JAPANESE})")
 _MASKED: Final = re.compile(
@@ -262,12 +265,20 @@ def _in_small_letters(text: str, words: Sequence[Word], lexicon: Lexicon) -> Ite
         known = len(word.low) > 2 and lexicon.is_first(word.low) and not lexicon.is_word(word.low)
         if not (known or (cued and not _plain(word.low, lexicon))) or not _without_capitals(text, word.start):
             continue
-        end = word.end
+        start, end = _start_in_small_letters(text, words, place, lexicon), word.end
         for last, following in pairwise(words[place : place + 4]):
             if text[last.end : following.start] != " " or not _may_follow(following.low, lexicon):
                 break
             end = following.end
-        yield Span(word.start, end, "PERSON", 0.7, "name in small letters")
+        yield Span(start, end, "PERSON", 0.7, "name in small letters")
+
+
+def _start_in_small_letters(text: str, words: Sequence[Word], place: int, lexicon: Lexicon) -> int:
+    """Return where a name begins: with the word before it, if that is no word of the language."""
+    word, before = words[place], words[max(0, place - 1)]
+    strange = len(before.low) > 3 and before.low not in lexicon.words and not lexicon.is_word(before.low)
+    joined = text[before.end : word.start] == " " and text[before.start].islower()
+    return before.start if joined and strange else word.start
 
 
 def _plain(word: str, lexicon: Lexicon) -> bool:
@@ -313,6 +324,8 @@ def _of_other_scripts(text: str, lexicon: Lexicon) -> Iterator[Span]:
     for match in _HAN.finditer(text):
         if match[0][0] in lexicon.last or match[0][:2] in lexicon.last:
             yield Span(match.start(), match.end(), "PERSON", 0.8, "name in Han")
+    for match in _HAN_RUN.finditer(text):
+        yield from _within_han(match, lexicon)
     for match in _HAN_PAIR.finditer(text):
         if any(part in lexicon.last or part in lexicon.first for part in match[0].split()):
             yield Span(match.start(), match.end(), "PERSON", 0.85, "name in Han")
@@ -322,3 +335,16 @@ def _of_other_scripts(text: str, lexicon: Lexicon) -> Iterator[Span]:
     for first, second in pairwise(re.finditer(r"[А-ЯЁІЇЄ][а-яёіїє]+", text)):
         if text[first.end() : second.start()] == " " and (_SLAVIC.search(second[0]) or _SLAVIC.search(first[0])):
             yield Span(first.start(), second.end(), "PERSON", 0.85, "name in Cyrillic")
+
+
+def _within_han(match: re.Match[str], lexicon: Lexicon) -> Iterator[Span]:
+    """Return names in a sentence without spaces: a family name, and a given name that is known."""
+    run = match[0]
+    place = 0
+    while place < len(run) - 1:
+        given = next((length for length in (2, 1) if run[place + 1 : place + 1 + length] in lexicon.first), 0)
+        if run[place] in lexicon.last and given:
+            start = match.start() + place
+            yield Span(start, start + 1 + given, "PERSON", 0.65, "name in Han")
+            place += given
+        place += 1

@@ -165,6 +165,24 @@ RULES: Final = (
         accept=_is_password,
     ),
     Rule(
+        "password beside its name",
+        "SECRET",
+        compiled(
+            r"""\b(?:my)?(?:password|passwort|passphrase|passcode|pass|pwd|pw|token|secret|api[\s_-]key)
+            (?:'s|’s|\s+is|\s+was)?\s+["'`]?(?P<value>(?=[^\s"'`]*\d)(?=[^\s"'`]*[a-z])[^\s"'`<>,;]{5,80}(?<![.,;!?)]))""",
+            re.IGNORECASE,
+        ),
+        0.9,
+        accept=_is_strange,
+    ),
+    Rule(
+        "password's",
+        "SECRET",
+        compiled(r"(?i)\b(?:password|passphrase|passcode)['’]s\s+(?P<value>[^\s\"'`<>]{5,80}(?<![.,;!?)]))"),
+        0.9,
+        accept=_is_password,
+    ),
+    Rule(
         "code of a few digits",
         "SECRET",
         compiled(

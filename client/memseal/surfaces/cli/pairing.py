@@ -1,7 +1,7 @@
 """Commands for letting a new device in by a short code."""
 
 import sys
-from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -33,8 +33,14 @@ def pair(
 
     It is good for two minutes and one attempt. For programs the code is on standard error, as one line of JSON.
     """
-    with open_vault(vault, passphrase_fd) as opened, notes().status("waiting for the new device"):
-        device = opened.pair(_shower(as_json=as_json, qr=qr), scanned=qr, remote=remote)
+    with open_vault(vault, passphrase_fd) as opened, ExitStack() as waiting:
+
+        def show(code: str) -> None:
+            _show(code, as_json=as_json, qr=qr)
+            # Not before: what moves on a terminal and what is printed there would run into each other.
+            waiting.enter_context(notes().status("waiting for the new device"))
+
+        device = opened.pair(show, scanned=qr, remote=remote)
     if as_json:
         write_json({"device": of_device(device)})
     else:
@@ -43,22 +49,17 @@ def pair(
     return exits.DONE
 
 
-def _shower(*, as_json: bool, qr: bool) -> Callable[[str], None]:
-    """Return what shows a code."""
-
-    def show(code: str) -> None:
-        if as_json:
-            sys.stderr.write(json_text({"pairing_code": code}) + "\n")
-            sys.stderr.flush()
-            return
-        console = screen()
-        if qr:
-            show_qr(console, code)
-        console.print(Text(code, "bold"), soft_wrap=True)
-        sys.stdout.flush()
-        advise("On the new device: memseal join REMOTE --code. The code is good for two minutes and one attempt.")
-
-    return show
+def _show(code: str, *, as_json: bool, qr: bool) -> None:
+    if as_json:
+        sys.stderr.write(json_text({"pairing_code": code}) + "\n")
+        sys.stderr.flush()
+        return
+    console = screen()
+    if qr:
+        show_qr(console, code)
+    console.print(Text(code, "bold"), soft_wrap=True)
+    sys.stdout.flush()
+    advise("On the new device: memseal join REMOTE --code. The code is good for two minutes and one attempt.")
 
 
 def show_qr(console: Console, text: str) -> None:

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from aiohttp import ClientSession
 
-from memseal_server.blobs import AlreadyThere, Info, Listed, Run, Stored, StoreUnavailable, numbered, s3
+from memseal_server.blobs import AlreadyThere, Info, Listed, Run, Stored, StoreUnavailable, Usage, bucket, numbered, s3
 from memseal_server.blobs.bucket import BucketStore
 from memseal_server.blobs.s3 import Bucket, Checksums
 from memseal_server.limits import Limits
@@ -207,6 +207,21 @@ async def test_usage_is_counted_on_and_seen_by_others_later(store: BucketStore, 
     assert (await store.usage("a/")).bytes == 7
     await store.delete(["a/1"])
     assert (await store.usage("a/")).objects == 1
+
+
+async def test_usage_by_others_is_seen_after_a_while_and_nobody_waits_for_it(
+    store: BucketStore, meddler: Meddler, seaweed_bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket, "_USAGE_SECONDS", 0.0)
+    other = await BucketStore.open(seaweed_bucket)
+    await store.put_new("a/1", b"123")
+    assert await asyncio.gather(*(store.usage("a/") for _ in range(9))) == [Usage(1, 3)] * 9
+    assert meddler.seen.count("GET") == 2  # one page, and the end
+    await other.put_new("a/2", b"4567")
+    assert await store.usage("a/") == Usage(1, 3)
+    await asyncio.gather(*store._recounts)
+    assert await store.usage("a/") == Usage(2, 7)
+    await other.close()
 
 
 @pytest.mark.parametrize("address", ["s3://", "s3://A", "s3://bucket/a b", "s3://bucket?x=1"])

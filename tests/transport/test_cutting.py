@@ -260,6 +260,7 @@ def test_a_device_that_is_killed_while_it_fetches_a_part_goes_on_where_it_was(
     (begun,) = (world / "two" / "parts").glob("*.begun")
     kept = begun.stat().st_size
     assert kept >= 64 << 10
+    cutter.begin()
     size = stored_bytes(cutter)
     cutter.begin()
     with opened(world / "two") as again:

@@ -334,19 +334,18 @@ class Meta(NamedTuple):
 
 def decode_meta(value: Mapping[str, Any], epoch: int) -> Meta:
     """Return the meta of a record of this epoch; raises `FormatError`."""
-    previous, heads, operations = value.get("previous"), value.get("heads"), value.get("operations")
+    previous, heads = value.get("previous"), value.get("heads")
+    listed: list[Any] | None = value.get("operations")
     if previous is None:
         previous = 0
     elif type(previous) is not int or not 0 <= previous < 1 << 64:
         _refuse_meta("previous")
-    if operations is None:
-        operations = ()
-    elif type(operations) is not list:
+    if listed is not None and type(listed) is not list:
         _refuse_meta("operations")
     read = tuple[Head, ...]()
     if heads is not None and (type(heads) is not list or heads):
         read = tuple(_decode_head(row) for row in Fields(value, "operation_invalid", "meta").tuples("heads", 4))
-    meta = Meta(previous, read, tuple(operations))
+    meta = Meta(previous, read, tuple(listed or ()))
     if meta.counter > most_counter(epoch):
         raise FormatError("counter_limit", "a record's counter is beyond the highest of its epoch")
     return meta

@@ -6,12 +6,14 @@ import random
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from memseal_server.blobs import AlreadyThere, Info, Listed, Run, Stored, StoreUnavailable, Usage, numbered
 from memseal_server.blobs.s3 import Again, Bucket, NoRange, NotThere, Taken
 from memseal_server.recent import Recent
+from memseal_server.sharing import Sharing
 
 _ADDRESS = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?", re.ASCII)
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*", re.ASCII)
@@ -43,6 +45,8 @@ class BucketStore:
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
         self._usages: Recent[str, tuple[float, Usage]] = Recent(_USAGES_BOUND)
+        self._counting = Sharing[str, Usage]()
+        self._recounts: set[asyncio.Task[None]] = set()  # the event loop itself keeps no task alive
 
     @classmethod
     async def open(cls, address: str) -> Self:
@@ -116,16 +120,18 @@ class BucketStore:
         return await self._patiently(lambda: self._bucket.list(folder, after, min(limit, _LISTED_AT_ONCE)))
 
     async def usage(self, folder: str) -> Usage:
-        """Return what lies under a first folder (given with its `/`), as it was up to a minute ago."""
+        """Return what lies under a first folder (given with its `/`); it may be of a minute ago."""
         now = asyncio.get_running_loop().time()
         counted = self._usages.get(folder)
-        if counted is not None and counted[0] > now:
-            return counted[1]
-        found: list[Listed] = []
-        while page := await self.listed(folder, found[-1].key if found else "", _LISTED_AT_ONCE):
-            found += page
-        usage = Usage(len(found), sum(each.length for each in found))
-        self._usages.put(folder, (now + _USAGE_SECONDS, usage))
+        if counted is None:
+            return await self._counting.run(folder, lambda: self._count_all(folder))
+        until, usage = counted
+        if until <= now:
+            # Whoever asks does not wait for it: a large vault has hundreds of pages.
+            self._usages.put(folder, (now + _USAGE_SECONDS, usage))
+            recount = asyncio.create_task(self._recount(folder))
+            self._recounts.add(recount)
+            recount.add_done_callback(self._recounts.discard)
         return usage
 
     async def totals(self) -> None:
@@ -140,6 +146,8 @@ class BucketStore:
 
     async def close(self) -> None:
         """End the store's work; what was acknowledged stays."""
+        for recount in self._recounts:
+            recount.cancel()
         await self._bucket.close()
 
     async def _find(self, key: str) -> _Found:
@@ -189,6 +197,18 @@ class BucketStore:
                     raise StoreUnavailable("the bucket does not answer, or not to the point") from error
             tries += 1
             await asyncio.sleep(pause)
+
+    async def _count_all(self, folder: str) -> Usage:
+        found: list[Listed] = []
+        while page := await self.listed(folder, found[-1].key if found else "", _LISTED_AT_ONCE):
+            found += page
+        usage = Usage(len(found), sum(each.length for each in found))
+        self._usages.put(folder, (asyncio.get_running_loop().time() + _USAGE_SECONDS, usage))
+        return usage
+
+    async def _recount(self, folder: str) -> None:
+        with suppress(StoreUnavailable):  # the next one will do
+            await self._count_all(folder)
 
     def _count(self, key: str, length: int) -> None:
         folder = _first_folder(key)

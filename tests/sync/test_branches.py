@@ -478,7 +478,7 @@ class History:
         device.vault.rekey()
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(8))
 def test_any_histories_of_two_branches_come_together(world: World, seed: int) -> None:
     history, here, there = History(seed), (world.one, world.three), world.two
     for _ in range(3):

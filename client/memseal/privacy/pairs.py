@@ -1,7 +1,7 @@
 """One session's pairs of real values and stand-ins: one real value, one stand-in, both ways."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -27,7 +27,6 @@ class Entry:
     standin: str
     type: str
     surfaces: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    wordlike: bool = False  # a common word as well: "Will", "Rose"
 
     def real(self, case: str) -> str:
         """Return the real value in a letter case."""
@@ -93,7 +92,7 @@ class Pairs:
                     break
             else:  # a name with one initial has no more than the alphabet
                 return self.token(value, "PERSON")
-            known = Entry(standin, "PERSON", {TITLE: value}, wordlike=True)
+            known = Entry(standin, "PERSON", {TITLE: value})
             self._odd[value] = known
             self._add(known, value)
         return known.standin
@@ -128,7 +127,7 @@ class Pairs:
             "drawn": self._draw.drawn,
             "seen": sorted(self._seen),
             "numbers": dict(self._numbers),
-            "entries": [[entry.standin, entry.type, dict(entry.surfaces), entry.wordlike] for entry in self.entries()],
+            "entries": [[entry.standin, entry.type, dict(entry.surfaces)] for entry in self.entries()],
             "names": {key: entry.standin for key, entry in self._names.items()},
             "odd": {value: entry.standin for value, entry in self._odd.items()},
             "data": {value: entry.standin for value, entry in self._data.items()},
@@ -143,8 +142,8 @@ class Pairs:
         made._draw = Draw(made._seed, int(saved["drawn"]))
         made._seen = set(saved["seen"])
         made._numbers = dict(saved["numbers"])
-        for standin, kind, surfaces, wordlike in saved["entries"]:
-            entry = Entry(standin, kind, dict(surfaces), wordlike)
+        for standin, kind, surfaces in saved["entries"]:
+            entry = Entry(standin, kind, dict(surfaces))
             made._by_standin[_place_of(standin)] = entry
             made._entries.append(entry)
         for name, target in (("names", made._names), ("odd", made._odd), ("data", made._data)):
@@ -153,13 +152,9 @@ class Pairs:
 
     def _new_name(self, value: str, kind: str, place: str) -> Entry:
         self.see(value)
-        entry = Entry(self._fresh(value, kind, place), kind, {case_of(value): value}, self._is_wordlike(value))
+        entry = Entry(self._fresh(value, kind, place), kind, {case_of(value): value})
         self._add(entry, value)
         return entry
-
-    def _is_wordlike(self, value: str) -> bool:
-        words = _WORDS.findall(key_of(value))
-        return len(words) == 1 and (self._lexicon.is_word(words[0]) or len(words[0]) < 3)
 
     def _add(self, entry: Entry, value: str) -> None:
         self.see(value)
@@ -205,12 +200,6 @@ def case_of(value: str) -> str:
 def in_case(name: str, case: str) -> str:
     """Return a name in a letter case."""
     return name.upper() if case == UPPER else name.lower() if case == LOWER else name
-
-
-def words_of(values: Iterable[str]) -> Iterator[str]:
-    """Return all words of some values."""
-    for value in values:
-        yield from _WORDS.findall(value)
 
 
 def _capitalised(value: str) -> str:

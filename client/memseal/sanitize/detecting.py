@@ -16,7 +16,7 @@ from memseal.privacy.spans import Span, trimmed
 from memseal.sanitize import phones
 from memseal.sanitize.lexicon import lexicon
 from memseal.sanitize.model import NameModel, default_model
-from memseal.sanitize.presidio import PresidioNumbers
+from memseal.sanitize.presidio import presidio_numbers
 
 # What a type needs at least to count; what is not named needs the last.
 THRESHOLDS: Final[Mapping[str, float]] = {"PERSON": 0.6, "ORGANIZATION": 0.6, "LOCATION": 0.6, "URL": 0.5}
@@ -56,7 +56,7 @@ class Detector:
         self._lexicon = lexicon()
         # Presidio imports spaCy, whatever it is asked for.
         has_presidio = all(importlib.util.find_spec(name) is not None for name in ("presidio_analyzer", "spacy"))
-        self._sources: tuple[Source, ...] = (*((PresidioNumbers(),) if has_presidio else ()), *sources)
+        self._sources: tuple[Source, ...] = (*((presidio_numbers(),) if has_presidio else ()), *sources)
         self._regions = regions
         self._thresholds = {**THRESHOLDS, **(thresholds or {})}
         self.missing = _missing(model, has_presidio)

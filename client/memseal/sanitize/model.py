@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -96,8 +97,9 @@ class PredictingModel:
         return Span(int(found["start"]), int(found["end"]), self._types[label], score, "model")
 
 
+@cache
 def default_model() -> NameModel | None:
-    """Return the pinned model, else an official one that is installed, else nothing."""
+    """Return the pinned model, else an official one that is installed, else nothing; all sessions share it."""
     if importlib.util.find_spec("spacy") is None:
         return None
     for name in (DEFAULT_MODEL, *_FALLBACKS):

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final, cast
 
 from memseal.privacy.spans import Span
@@ -21,6 +22,12 @@ _ALONE: Final = 0.4  # a pattern this sure, with its check digit right, needs no
 _WITH_WORD: Final = 0.05
 _REACH: Final = 40
 _DIGITS: Final = re.compile(r"\d{2}")
+
+
+@cache
+def presidio_numbers() -> "PresidioNumbers":
+    """Return the recognizers, which all sessions share."""
+    return PresidioNumbers()
 
 
 class PresidioNumbers:

@@ -83,10 +83,6 @@ class Lexicon:
             and self.words.get(word, _STRONG_RANK) >= _STRONG_RANK
         )
 
-    def is_last(self, word: str) -> bool:
-        """Whether a word is a last name that hardly means anything else."""
-        return word in self.last and word not in NOT_NAMES and self.words.get(word, _STRONG_RANK) >= _STRONG_RANK
-
     def may_be_name(self, word: str) -> bool:
         """Whether a capitalised word next to a name belongs to it."""
         return word not in NOT_NAMES and (word in self.first or word in self.last or not self.is_word(word))

@@ -62,7 +62,6 @@ _SPOKEN: Final = re.compile(
 _DATE: Final = re.compile(
     r"(?:19|20)\d{2}[-/. ]\d{1,2}[-/. ]\d{1,2}(?!\d)|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)\d{2}(?!\d)"
 )
-_ONE_GROUP: Final = re.compile(r"\d+")
 
 
 def find(text: str, regions: tuple[str, ...] = REGIONS) -> Iterator[Span]:

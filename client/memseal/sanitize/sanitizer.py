@@ -315,19 +315,19 @@ class Sanitizer:
             if _digest(text) in self._issued
             else [
                 span
-                for found in (*self._known(output), *(span for span in second if _counts(output, span, self._lexicon)))
-                for span in _originals(text, output, made, found, self._lexicon)
+                for found in (*self._known(output), *(span for span in second if _counts(span)))
+                for span in _originals(text, made, found, self._lexicon)
             ]
             for text, (output, made), second in zip(texts, drafts, again, strict=True)
         ]
 
 
-def _counts(output: str, span: Span, lexicon: Lexicon) -> bool:
+def _counts(span: Span) -> bool:
     # The model sees other sentences than before and imagines other organisations and places in them.
     return span.type not in NATURAL or (span.type == "PERSON" and span.source != "mentioned again")
 
 
-def _originals(text: str, output: str, made: Sequence[Replacement], span: Span, lexicon: Lexicon) -> Iterator[Span]:
+def _originals(text: str, made: Sequence[Replacement], span: Span, lexicon: Lexicon) -> Iterator[Span]:
     """Return what of a finding in the outgoing text no stand-in covers, where it stood in the original."""
     start = span.start
     shift = 0

@@ -30,7 +30,6 @@ _PREFIXES = """rue|avenue|av|ave|boulevard|bd|blvd|place|chemin|allée|allee|imp
     calle|c/|avenida|avda|av|paseo|plaza|camino|carrera|carretera|rua|travessa|praça|estrada|alameda
     |rodovia|ul|ulica|aleja|al|os|plac|pl|ulitsa|улица|ул|проспект|пер|jalan|jl|jln|
     str|strada|calea|bulevardul|n|s|e|w|út|am|an\\s+der|im|auf\\s+dem|zum|zur|der|de|van|sokak|cadde|mahalle|võ|västra|östra|norra|södra|unit|box"""
-_WORD = r"[^\W\d_][\w'’.-]*"
 _CAPITAL = r"[^\W\d_a-zà-öø-ÿ][\w'’.-]*"
 _NUMBER = r"\d{1,6}(?:[-/]\d{1,5})?[A-Za-z]?"
 _PARTICLE = (

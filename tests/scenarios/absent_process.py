@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from memseal.vault import vault as vaults
+from memseal.vault import writing
 from tests.vault.small_vault import open_vault
 
 try:
@@ -16,7 +16,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-true_time, true_now = time.time, vaults._now
+true_time, true_now = time.time, writing.present
 
 
 def peak_bytes() -> int:
@@ -31,7 +31,7 @@ def main() -> None:
     """Synchronise, once."""
     folder, server, off_seconds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     setattr(time, "time", lambda: true_time() + off_seconds)  # noqa: B010
-    setattr(vaults, "_now", lambda: true_now() + off_seconds * 1_000_000)  # noqa: B010
+    setattr(writing, "present", lambda: true_now() + off_seconds * 1_000_000)  # noqa: B010
     with open_vault(folder) as vault:
         vault.remember(f"written {off_seconds} seconds off", source="test")
         before = peak_bytes()

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from memseal.embedding import Embedder
 from memseal.errors import EmbedderAnswer, EmbedderUnavailable, MemoryInvalid, VectorInvalid
 from memseal.format.content import Column
 from memseal.index.view import EMBEDDING, View
-from memseal.memory.memory import ID_SIZE, Draft, draft
+from memseal.memory.memory import ID_SIZE, Draft, draft, to_microseconds
 from memseal.memory.operations import Embed, Remember, Setting
 from memseal.recall import index_text
 from memseal.vault.batch import Batch
@@ -121,6 +122,11 @@ def text_of(what: Draft) -> str:
 def new_id() -> bytes:
     """Return a fresh id for an operation."""
     return secrets.token_bytes(ID_SIZE)
+
+
+def present() -> int:
+    """Return the time now, in µs since 1970 UTC, as operations carry it."""
+    return to_microseconds(datetime.now(UTC))
 
 
 def new_memories(drafts: Sequence[Draft], written_at: int) -> list[Remember]:

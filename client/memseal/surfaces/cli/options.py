@@ -17,7 +17,8 @@ from memseal.memory.memory import KINDS
 from memseal.surfaces.cli import asking, exits
 from memseal.surfaces.cli.output import notes, write_lines
 from memseal.surfaces.cli.places import vault_place
-from memseal.vault.vault import EmbedderChoice, Vault
+from memseal.vault.held import EmbedderChoice
+from memseal.vault.vault import Vault
 
 MODEL: Final = "MEMSEAL_MODEL"
 

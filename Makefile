@@ -3,9 +3,11 @@
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+READY := $(VENV)/.ready
 
-# `all` but for agents, which neither the demo nor the tests use yet.
-EXTRAS := cli,embed,sync,server,sanitize,dev
+# What the demo needs; the tests need `all` but for agents, which nothing uses yet.
+DEMO := cli,embed,sync,server
+EXTRAS := $(DEMO),sanitize,dev
 
 # 3.11 first: constraints.txt was resolved on it. ensurepip is what Debian leaves out of a bare python3.
 PYTHON = $(shell for name in python3.11 python3.12 python3.13 python3.14 python3 python; do \
@@ -22,7 +24,7 @@ help:
 	@echo "make bench   the benchmarks (LOCOMO=FILE: recall too)"
 	@echo "make clean   remove .venv and everything that the tools left"
 
-demo: $(INSTALLED)
+demo: $(READY)
 	$(BIN)/memseal demo
 
 test: $(INSTALLED)
@@ -49,6 +51,7 @@ bench: $(INSTALLED)
 	$(BIN)/python tests/bench/vault.py
 	$(BIN)/python tests/bench/container.py
 	$(BIN)/python tests/bench/server.py
+	$(BIN)/python tests/bench/sync.py
 	$(BIN)/python tests/bench/sanitizer.py
 	$(if $(LOCOMO),$(BIN)/python tests/bench/locomo.py $(LOCOMO),@echo 'LOCOMO=path/to/locomo.json runs the recall benchmark too')
 
@@ -58,7 +61,15 @@ clean:
 
 # Written last, so that an install that was cut short runs again.
 $(INSTALLED): pyproject.toml constraints.txt
+	$(call install,$(EXTRAS))
+	touch $(READY) $@
+
+$(READY): pyproject.toml constraints.txt
+	$(call install,$(DEMO))
+	touch $@
+
+define install
 	$(if $(PYTHON),,$(error memseal needs Python 3.11 or newer with venv (Debian: apt-get install python3-venv)))
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
-	touch $@
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
+endef

@@ -210,6 +210,13 @@ def test_owner_and_terms_are_replaced_by_list_and_allowed_words_stay() -> None:
     assert "Ada" in sanitizer.sanitize("Dear Ada, hello")
 
 
+def test_one_text_is_one_name_and_not_its_letters() -> None:
+    sanitizer = Sanitizer(owner="Will Ng", terms={"ORGANIZATION": "Heron"}, model=None, seed=SEED)
+    clean = sanitizer.sanitize("will ng walks to heron")
+    assert " walks to " in clean
+    assert not {"ng", "heron"} & set(key_of(clean).split())
+
+
 def test_part_of_a_name_that_nobody_detects_is_caught_before_sending() -> None:
     sanitizer = marked(PERSON="Xenia Qorvat", MEDICAL_RECORD_NUMBER="AB-7788-12")
     text = "Xenia Qorvat, file AB-7788-12. Ask QORVAT or xenia; Q\u200borvat; file ab 7788 12; Xenia's"

@@ -85,10 +85,10 @@ class Sanitizer:
         self,
         *,
         vault: HasMemories | None = None,
-        owner: Iterable[str] = (),
-        contacts: Iterable[str] = (),
-        terms: Mapping[str, Iterable[str]] | None = None,
-        allow: Iterable[str] = (),
+        owner: str | Iterable[str] = (),
+        contacts: str | Iterable[str] = (),
+        terms: Mapping[str, str | Iterable[str]] | None = None,
+        allow: str | Iterable[str] = (),
         model: ModelChoice = "default",
         sources: Sequence[Source] = (),
         detector: Detector | None = None,
@@ -103,13 +103,14 @@ class Sanitizer:
         Where something is left after replacing, it is replaced as well, or with `on_leak="block"` an error is raised.
         """
         self._lexicon: Lexicon = lexicon()
-        listed = {"PERSON": [*owner, *contacts, *(_authors(vault) if vault is not None else ())]}
+        people = [*_several(owner), *_several(contacts), *(_authors(vault) if vault is not None else ())]
+        listed = {"PERSON": people}
         for kind, given in (terms or {}).items():
-            listed.setdefault(kind, []).extend(given)
+            listed.setdefault(kind, []).extend(_several(given))
         self._detector = detector or Detector(
             default_model() if model == "default" else model, Known(listed), sources, thresholds=thresholds
         )
-        self._allowed = {key_of(term) for term in allow}
+        self._allowed = {key_of(term) for term in _several(allow)}
         self._on_leak = on_leak
         self._pairs = Pairs(seed or secrets.token_bytes(32), self._lexicon, pools(self._lexicon))
         self._busy = threading.RLock()
@@ -380,6 +381,11 @@ def _check(text: str) -> None:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _several(given: str | Iterable[str]) -> Iterable[str]:
+    """Return what was given as one or several; a text taken for several would be its letters."""
+    return (given,) if isinstance(given, str) else given
 
 
 def _authors(vault: HasMemories) -> set[str]:

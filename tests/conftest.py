@@ -1,5 +1,6 @@
 """Rules for every test: no connection leaves this machine, and properties give the same answer each run."""
 
+import os
 import sys
 from collections.abc import Iterator
 from ipaddress import ip_address
@@ -12,6 +13,12 @@ from hypothesis import settings
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=2_000)
 settings.load_profile("ci")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many processes share the tests: many of these wait for servers and disks."""
+    return max(1, (os.cpu_count() or 1) * 3 // 2)
+
 
 # The position of the address or host among the arguments of each audit event.
 _ADDRESS_POSITION = {

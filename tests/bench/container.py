@@ -1,6 +1,7 @@
 """What the container costs: checkpoints against bare sealing and hashing, replay of a log, compaction, erase.
 
-    python tests/bench/container.py [--megabytes 100] [--records 100000] [--runs 5] [--large 0] [--json OUT]
+    python tests/bench/container.py [--megabytes 100] [--records 100000] [--runs 5] [--large 0] [--gigabytes 0]
+                                    [--json OUT]
 
 Bare: Cobblestone-256 over the same bytes in one thread, SHA-256 over what it gives in another, in pieces of 2 MiB. The
 container works on two parts at once; it adds framing, padding, chain, meta and its checks.
@@ -8,6 +9,8 @@ Figures are medians; the machine is shared: read the ratios.
 
 `--large N` adds a vault of N memories with vectors: opening it from its checkpoint, reading all of it anew, compacting
 it thoroughly, each in a process of its own, with the peak of its memory against the size of the files.
+`--gigabytes N` does the same with logs of N GB: 20,000 memories that were given new vectors of 3,072 values again and
+again, as by one change of the model after another. What counts is small, and what has to be read is not.
 """
 
 import argparse
@@ -39,6 +42,7 @@ from memseal.format.part import Sealed, read_run, seal_run, start_of_part
 from memseal.vault.parts import Sayings
 
 PASSPHRASE = "benchmark"
+ROOT = Path(__file__).parents[2]
 DIMENSION = 384
 PIECE = 2 << 20
 PART_RECORDS = 7  # a part has at most 16 MiB
@@ -217,6 +221,26 @@ vault._lock.release()
 _ACTS = {"open": "", "verify": "assert vault.verify() == []", "compact": "vault.compact()"}
 
 
+_FILL = """
+import sys
+import numpy as np
+from memseal import Vault
+from memseal.vault.writing import embed_batches
+from tests.bench.container import memories
+path, passphrase, most = sys.argv[1], sys.argv[2], float(sys.argv[3]) * 1e9
+made = np.random.default_rng(3).standard_normal((20_000, 3_072), dtype=np.float32)
+made /= np.linalg.norm(made, axis=1, keepdims=True)
+vault = Vault.create(path, passphrase, embedder=None)
+ids = [bytes.fromhex(each.id) for each in vault.remember_many(memories(20_000), made)]
+codes, model, size = made.astype(np.float16), vault._opened.logbook.view.pinned[0], made.nbytes // 2
+while size < most:
+    for start in range(0, len(ids), 256):
+        vault._write(embed_batches(ids[start : start + 256], model, codes[start : start + 256]))
+    size += codes.nbytes
+vault._lock.release()  # closing would compact it
+"""
+
+
 def large(folder: Path, count: int) -> dict[str, float]:
     """Return seconds and peak memory of what is done with a vault of this many memories."""
     path, embeddings = folder / "large.vault", vectors(10_000)
@@ -225,21 +249,39 @@ def large(folder: Path, count: int) -> dict[str, float]:
             items = [{**item, "content": f"{start} {item['content']}"} for item in memories(min(10_000, count - start))]
             vault.remember_many(items, embeddings[: len(items)])
         vault.compact()
+    return acted("large", path)
+
+
+def long(folder: Path, gigabytes: float) -> dict[str, float]:
+    """Return seconds and peak memory of what is done with a vault whose logs are this long."""
+    path = folder / "long.vault"
+    run(_FILL, path, str(gigabytes))
+    return acted("long", path)
+
+
+def acted(name: str, path: Path) -> dict[str, float]:
+    """Return seconds and peak memory of each act on a vault."""
     (path / "cache" / "view.mseal").unlink(missing_ok=True)
     size = folder_size(path, "logs", "checkpoints", "parts")
-    figures = {"large_file_bytes": float(size)}
-    for name, act in _ACTS.items():
-        done = subprocess.run(
-            [sys.executable, "-c", _ACT.format(act=act), str(path), PASSPHRASE],
-            capture_output=True,
-            check=True,
-            text=True,
-        )
-        opened, acted, peak = map(float, done.stdout.split())
-        figures[f"large_{name}_seconds"] = acted if act else opened
-        figures[f"large_{name}_peak_bytes"] = peak
-        figures[f"large_{name}_peak_to_files"] = peak / size
+    figures = {f"{name}_file_bytes": float(size)}
+    for kind, act in _ACTS.items():
+        opened, seconds, peak = map(float, run(_ACT.format(act=act), path).split())
+        figures[f"{name}_{kind}_seconds"] = seconds if act else opened
+        figures[f"{name}_{kind}_peak_bytes"] = peak
+        figures[f"{name}_{kind}_peak_to_files"] = peak / size
     return figures
+
+
+def run(program: str, path: Path, *arguments: str) -> str:
+    """Run a program on a vault in a process of its own, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path), PASSPHRASE, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return done.stdout
 
 
 def main() -> None:
@@ -249,6 +291,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--large", type=int, default=0)
+    parser.add_argument("--gigabytes", type=float, default=0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures = checkpoint(options.megabytes, options.runs)
@@ -256,6 +299,8 @@ def main() -> None:
         figures |= life(Path(folder), options.records)
         if options.large:
             figures |= large(Path(folder), options.large)
+        if options.gigabytes:
+            figures |= long(Path(folder), options.gigabytes)
     table = Table("figure", "value", title=f"{options.megabytes} MB checkpoint, {options.records:,} memories")
     for name, value in figures.items():
         table.add_row(name.replace("_", " "), f"{value:,.2f}")

@@ -22,6 +22,8 @@ ROUNDS = 3
 # An erase that was pending is done in the first; what others had written on top of it follows.
 ROUNDS_AFTER_ERASES = 5
 STEPS = 30
+# A story takes half a second: of these fewer than of other properties, in each profile.
+EXAMPLES = settings.default.max_examples * 3 // 5
 _devices = st.integers(0, MOST_DEVICES - 1)
 _picks = st.integers(0, 1 << 16)
 _contents = st.sampled_from(["tea", "coffee", "milk", "water"])
@@ -243,7 +245,7 @@ def test_devices_end_in_the_same_state_and_nothing_is_missing(
         pass
 
     Story.begun, Story.folder = begun, tmp_path
-    run_state_machine_as_test(Story, settings=settings(stateful_step_count=STEPS))
+    run_state_machine_as_test(Story, settings=settings(stateful_step_count=STEPS, max_examples=EXAMPLES))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

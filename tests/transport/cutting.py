@@ -69,8 +69,9 @@ class Cutter:
             stalls, goes_on = self._stalls, self._goes_on
         if stalls:
             self.stalled.set()
-            goes_on.wait()
-        self.drop()
+            goes_on.wait()  # who lets it go on has cut what was open; what is open by then is new
+        else:
+            self.drop()
 
     def drop(self) -> None:
         with self._lock:

@@ -83,6 +83,14 @@ class VectorIndex:
             raise ValueError("a memory's number is not negative")
         with self._lock:
             self._own()
+            # In the place of what is there: of vectors that are given anew and anew, all would be kept.
+            rows = self._rows_of(numbers)
+            known = rows != _DEAD
+            if known.any():
+                self._view()[rows[known]] = matrix[known].view("<f2")
+                numbers, matrix = numbers[~known], matrix[~known]
+                if numbers.size == 0:
+                    return
             first = self._faiss.ntotal
             self._faiss.add_sa_codes(matrix)
             self._numbers = _grown(self._numbers, first + numbers.size)
@@ -128,9 +136,7 @@ class VectorIndex:
     def vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of these numbers, shape (n, dimension); a row of NaN where there is none."""
         with self._lock:
-            rows = np.full(numbers.size, _DEAD, np.int64)
-            known = (numbers >= 0) & (numbers < self._rows.size)
-            rows[known] = self._rows[numbers[known]]
+            rows = self._rows_of(numbers)
             found = rows != _DEAD
             vectors = np.full((numbers.size, self.dimension), np.nan, np.float32)
             vectors[found] = self._view()[rows[found]]
@@ -154,6 +160,13 @@ class VectorIndex:
         for start in range(0, living.size, step):
             with self._lock:
                 yield self._view()[living[start : start + step]].tobytes()
+
+    def _rows_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the row of each number's vector, `_DEAD` where it has none."""
+        rows = np.full(numbers.size, _DEAD, np.int64)
+        known = (numbers >= 0) & (numbers < self._rows.size)
+        rows[known] = self._rows[numbers[known]]
+        return rows
 
     def _own(self) -> None:
         """Copy borrowed codes into memory that can grow."""
@@ -198,10 +211,6 @@ class VectorIndex:
 
     def _point_to(self, numbers: NDArray[np.int64], first: int) -> None:
         """Let each number point to its new row; of a number that comes twice, the last one counts."""
-        replaced = self._rows[numbers]
-        replaced = replaced[replaced != _DEAD]
-        if replaced.size:
-            self._bury(np.unique(replaced))
         rows = np.arange(first, first + numbers.size)
         self._rows[numbers] = rows
         outdone = rows[self._rows[numbers] != rows]

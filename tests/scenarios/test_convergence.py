@@ -23,7 +23,7 @@ ROUNDS = 3
 ROUNDS_AFTER_ERASES = 5
 STEPS = 30
 # A story takes half a second: of these fewer than of other properties, in each profile.
-EXAMPLES = settings.default.max_examples * 3 // 5
+EXAMPLES = settings().max_examples * 3 // 5
 _devices = st.integers(0, MOST_DEVICES - 1)
 _picks = st.integers(0, 1 << 16)
 _contents = st.sampled_from(["tea", "coffee", "milk", "water"])

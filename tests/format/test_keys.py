@@ -182,7 +182,7 @@ def test_key_is_no_member_of_a_set(key_type: type[Key]) -> None:
 
 
 def test_keys_have_256_bits_but_for_what_a_person_carries_over() -> None:
-    carried = {KitSecret: 16, keys.ScannedSecret: 16, keys.TypedSecret: 9}
+    carried: dict[type[Key], int] = {KitSecret: 16, keys.ScannedSecret: 16, keys.TypedSecret: 9}
     assert {kind: kind.SIZE for kind in KEY_TYPES} == {kind: carried.get(kind, 32) for kind in KEY_TYPES}
 
 

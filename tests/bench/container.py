@@ -9,7 +9,7 @@ Figures are medians; the machine is shared: read the ratios.
 
 `--large N` adds a vault of N memories with vectors: opening it from its checkpoint, reading all of it anew, compacting
 it thoroughly, each in a process of its own, with the peak of its memory against the size of the files.
-`--gigabytes N` does the same with logs of N GB: 20,000 memories that were given new vectors of 3,072 values again and
+`--gigabytes N` does the same with logs of N GB: 5,000 memories that were given new vectors of 12,288 values again and
 again, as by one change of the model after another. What counts is small, and what has to be read is not.
 """
 
@@ -228,14 +228,14 @@ from memseal import Vault
 from memseal.vault.writing import embed_batches
 from tests.bench.container import memories
 path, passphrase, most = sys.argv[1], sys.argv[2], float(sys.argv[3]) * 1e9
-made = np.random.default_rng(3).standard_normal((20_000, 3_072), dtype=np.float32)
+made = np.random.default_rng(3).standard_normal((5_000, 12_288), dtype=np.float32)
 made /= np.linalg.norm(made, axis=1, keepdims=True)
 vault = Vault.create(path, passphrase, embedder=None)
-ids = [bytes.fromhex(each.id) for each in vault.remember_many(memories(20_000), made)]
+ids = [bytes.fromhex(each.id) for each in vault.remember_many(memories(5_000), made)]
 codes, model, size = made.astype(np.float16), vault._opened.logbook.view.pinned[0], made.nbytes // 2
 while size < most:
-    for start in range(0, len(ids), 256):
-        vault._write(embed_batches(ids[start : start + 256], model, codes[start : start + 256]))
+    for start in range(0, len(ids), 128):
+        vault._write(embed_batches(ids[start : start + 128], model, codes[start : start + 128]))
     size += codes.nbytes
 vault._lock.release()  # closing would compact it
 """

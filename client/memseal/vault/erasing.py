@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from memseal.errors import Finding, FormatError, NetworkError, ServerError
+from memseal.errors import DeviceEnded, Finding, FormatError, NetworkError, PassphraseWrong, ServerError
 from memseal.format.keyring import DeviceEntry
 from memseal.memory.memory import from_microseconds
 from memseal.memory.operations import Erase
@@ -58,7 +58,8 @@ def erase(opened: Opened, number: int, operation_id: bytes, at: int, reason: str
     targets = tuple(sorted(opened.logbook.view.state.family(number)))
     opened.logbook.write([Batch([Erase(operation_id, targets, at, reason)])], random)
     drop_stale_cache(opened)  # its secret is gone before the receipt says so
-    with contextlib.suppress(NetworkError, ServerError):  # the receipt says what is pending
+    # The receipt says what is pending. Whose keys have ended hears of it at the next synchronisation: here it is gone.
+    with contextlib.suppress(NetworkError, ServerError, PassphraseWrong, DeviceEnded):
         finish(opened, None)
         note_floors(opened)
     return next(each for each in erasures(opened) if each.id == operation_id.hex())

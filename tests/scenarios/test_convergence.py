@@ -153,12 +153,16 @@ class Devices(RuleBasedStateMachine):
             assert device.vault.status().findings == []
 
     def teardown(self) -> None:
-        try:
+        # All of it, also where a device cannot be closed: the next story must not meet this one's remote.
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.connection.__exit__, None, None, None)
+            stack.callback(self._close_all)
             self._assert_all_agree()
-        finally:
+
+    def _close_all(self) -> None:
+        with contextlib.ExitStack() as stack:
             for device in self.devices:
-                device.close()
-            self.connection.__exit__(None, None, None)
+                stack.callback(device.close)
 
     def _assert_all_agree(self) -> None:
         self.remote.answer_limit = 1 << 20

@@ -160,6 +160,11 @@ def test_what_is_held_back_is_bounded() -> None:
     assert len(text) - given_out < 200
 
 
+async def test_awaited_text_is_sanitized_as_any_other() -> None:
+    text = "Ask Sarah Chen, s.chen@example.com"
+    assert await SESSION.asanitize(text) == SESSION.sanitize(text) != text
+
+
 async def test_awaited_pieces_give_what_the_whole_gives() -> None:
     async def pieces() -> AsyncIterator[str]:
         for character in REPLY:

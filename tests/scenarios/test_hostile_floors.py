@@ -34,7 +34,7 @@ from memseal.vault import compacting, parts, versions
 from memseal.vault.covering import coverage
 from memseal.vault.settling import object_file
 from memseal.vault.writing import embed_batches
-from tests.sync.devices import Device, first_device, joined_device, restored
+from tests.sync.devices import Device, first_device, first_that_wrote, joined_device, restored, second_that_wrote
 from tests.sync.memory_remote import MemoryRemote, MemoryTransport
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, Crash, Mishap
 from tests.vault.small_vault import everything, power_off
@@ -52,24 +52,15 @@ def remote() -> Iterator[MemoryRemote]:
 
 @pytest.fixture
 def victim(tmp_path: Path, remote: MemoryRemote) -> Iterator[Device]:
-    device = first_device(tmp_path / "victim")
-    device.vault.remember("first of the victim", source="test")
-    device.vault.remember("second of the victim", source="test")
-    device.sync()
-    yield device
-    device.close()
+    with first_that_wrote(tmp_path / "victim", "first of the victim", "second of the victim") as device:
+        yield device
 
 
 @pytest.fixture
 def hostile(tmp_path: Path, remote: MemoryRemote, victim: Device) -> Iterator[Device]:
     """A device that has the vault key; what it wrote until now was honest, and everybody has everything."""
-    device = joined_device(tmp_path / "hostile", remote, victim.vault.emergency_kit)
-    device.sync()
-    device.vault.remember("of the hostile device", source="test")
-    device.sync()
-    victim.sync()
-    yield device
-    device.close()
+    with second_that_wrote(tmp_path / "hostile", remote, victim, "of the hostile device") as device:
+        yield device
 
 
 def held(device: Device) -> Operations:

@@ -1,5 +1,7 @@
 """Devices that share a vault and a remote in memory."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,3 +77,26 @@ def joined_device(path: Path, remote: MemoryRemote, kit_text: str, passphrase: s
     with remote.connected():
         join_with(path, disk, KitOpener(parse_kit(kit_text), stretch), stretch, ADDRESS, path.name)
     return Device(path, disk, passphrase)
+
+
+@contextmanager
+def first_that_wrote(path: Path, *contents: str) -> Generator[Device]:
+    """The first device of a vault that is on the remote, with memories of its own; closed at the end."""
+    device = first_device(path)
+    for content in contents:
+        device.vault.remember(content, source="test")
+    device.sync()
+    yield device
+    device.close()
+
+
+@contextmanager
+def second_that_wrote(path: Path, remote: MemoryRemote, first: Device, content: str) -> Generator[Device]:
+    """A device that joined and wrote a memory; everybody has everything. Closed at the end."""
+    device = joined_device(path, remote, first.vault.emergency_kit)
+    device.sync()
+    device.vault.remember(content, source="test")
+    device.sync()
+    first.sync()
+    yield device
+    device.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sync.devices import Device, first_device, joined_device
+from tests.sync.devices import Device, first_that_wrote, joined_device, second_that_wrote
 from tests.sync.memory_remote import MemoryRemote
 
 
@@ -18,23 +18,14 @@ def remote() -> Iterator[MemoryRemote]:
 
 @pytest.fixture
 def laptop(tmp_path: Path, remote: MemoryRemote) -> Iterator[Device]:
-    device = first_device(tmp_path / "laptop")
-    device.vault.remember("to be erased", source="test")
-    device.vault.remember("to be kept", source="test")
-    device.sync()
-    yield device
-    device.close()
+    with first_that_wrote(tmp_path / "laptop", "to be erased", "to be kept") as device:
+        yield device
 
 
 @pytest.fixture
 def phone(tmp_path: Path, remote: MemoryRemote, laptop: Device) -> Iterator[Device]:
-    device = joined_device(tmp_path / "phone", remote, laptop.vault.emergency_kit)
-    device.sync()
-    device.vault.remember("of the phone", source="test")
-    device.sync()
-    laptop.sync()
-    yield device
-    device.close()
+    with second_that_wrote(tmp_path / "phone", remote, laptop, "of the phone") as device:
+        yield device
 
 
 def erase(device: Device) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memseal.errors import RemoteUnreachable
 from memseal.sync.messages import Answer, Content, GetObject, PutObject, Refused, Request
-from tests.sync.devices import Device, first_device, joined_device, restored
+from tests.sync.devices import Device, first_that_wrote, joined_device, restored, second_that_wrote
 from tests.sync.memory_remote import Break, MemoryRemote
 from tests.vault.small_vault import everything
 
@@ -24,23 +24,14 @@ def remote() -> Iterator[MemoryRemote]:
 
 @pytest.fixture
 def laptop(tmp_path: Path, remote: MemoryRemote) -> Iterator[Device]:
-    device = first_device(tmp_path / "laptop")
-    device.vault.remember("written on the laptop", source="test")
-    device.vault.remember(SECRET, source="test")
-    device.sync()
-    yield device
-    device.close()
+    with first_that_wrote(tmp_path / "laptop", "written on the laptop", SECRET) as device:
+        yield device
 
 
 @pytest.fixture
 def phone(tmp_path: Path, remote: MemoryRemote, laptop: Device) -> Iterator[Device]:
-    device = joined_device(tmp_path / "phone", remote, laptop.vault.emergency_kit)
-    device.sync()
-    device.vault.remember("written on the phone", source="test")
-    device.sync()
-    laptop.sync()
-    yield device
-    device.close()
+    with second_that_wrote(tmp_path / "phone", remote, laptop, "written on the phone") as device:
+        yield device
 
 
 def secret_id(device: Device) -> str:

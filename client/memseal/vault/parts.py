@@ -74,10 +74,18 @@ def _gathered(sources: Iterable[tuple[Gleaned, int]]) -> Iterator[tuple[Gleaned,
 def _seal(folder: VaultFolder, vault_id: bytes, contents: Sequence[Sayings]) -> PartEntry:
     part_id, key = secrets.token_bytes(ID_SIZE), RecordKey(secrets.token_bytes(32))
     preamble = part_preamble(vault_id, part_id)
-    sealed = list(seal_run(key, preamble, start_of_part(preamble), contents))
-    pieces: list[bytes | bytearray] = [preamble, *(each.record for each in sealed)]
-    folder.replace(part_file(part_id), pieces)
-    return PartEntry(part_id, key, sum(map(len, pieces)), len(sealed), sealed[-1].chain)
+    length, records, chain = len(preamble), 0, b""
+
+    def pieces() -> Iterator[bytes | bytearray]:
+        # One by one: memory for all of them at once would be new memory, which takes as long to get as to fill.
+        nonlocal length, records, chain
+        yield preamble
+        for sealed in seal_run(key, preamble, start_of_part(preamble), contents):
+            length, records, chain = length + len(sealed.record), records + 1, sealed.chain
+            yield sealed.record
+
+    folder.replace(part_file(part_id), pieces())
+    return PartEntry(part_id, key, length, records, chain)
 
 
 def from_logs(logbook: Logbook, ends: Iterable[tuple[bytes, int, int]], highest: int) -> Iterator[tuple[Gleaned, int]]:

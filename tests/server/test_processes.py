@@ -44,7 +44,10 @@ def logs_of(first: Draft, count: int) -> list[Log]:
 async def heads_of(caller: Caller, first: Draft) -> dict[str, dict[str, int]]:
     """Ask for the heads until they are given: a bucket whose writer was killed can be out of breath for a while."""
     async with asyncio.timeout(BOUND_SECONDS):
-        while (answer := await caller.get_heads(first.vault)).status == 503:
+        while True:
+            answer = await caller.get_heads(first.vault)
+            if answer.status != 503:
+                break
             await asyncio.sleep(0.1)
     assert answer.status == 200, answer.outcome
     heads: dict[str, dict[str, int]] = answer.json["logs"]

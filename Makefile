@@ -14,7 +14,7 @@ PYTHON = $(shell for name in python3.11 python3.12 python3.13 python3.14 python3
     "$$name" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
     && command -v "$$name" && break; done)
 
-.PHONY: help demo test lint check vectors bench clean
+.PHONY: help demo test lint mypy pyright style check vectors bench clean
 
 help:
 	@echo "make demo    the whole story in one run, on this machine only"
@@ -27,14 +27,21 @@ help:
 demo: $(READY)
 	$(BIN)/memseal demo
 
+# worksteal: each process takes a run of files, and what another still has to do when it is done with them.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-lint: $(INSTALLED)
+lint: mypy pyright style
+
+mypy: $(INSTALLED)
+	$(BIN)/mypy
+
+pyright: $(INSTALLED)
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+style: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy
-	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 check: lint

@@ -8,6 +8,10 @@ from ipaddress import ip_address
 import pytest
 from hypothesis import settings
 
+from tests.server.seaweed import seaweed, seaweed_bucket
+
+__all__ = ["seaweed", "seaweed_bucket"]  # fixtures of several folders: one server for each process
+
 # `ci` is what everybody runs; `pytest --hypothesis-profile=explore` looks for new examples.
 # No deadline: what one example may take depends on what else the machine is doing.
 settings.register_profile("ci", derandomize=True, deadline=None)

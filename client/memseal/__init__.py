@@ -10,12 +10,16 @@ from memseal.recall.packet import Packet, Recalled
 from memseal.recall.receipt import Receipt
 from memseal.transport.network import use_ca_file
 from memseal.vault.aio import AsyncLiveSync, AsyncVault
+from memseal.vault.auditing import Exposed
 from memseal.vault.background import LiveSync
 from memseal.vault.bundle_import import BundleReport
 from memseal.vault.bundles import Bundle, open_bundle
+from memseal.vault.capturing import Captured
 from memseal.vault.compacting import Compaction
 from memseal.vault.covering import Quarantined
 from memseal.vault.erasing import Erasure
+from memseal.vault.histories import Change, Difference, History, Version
+from memseal.vault.proposing import Proposal
 from memseal.vault.revoking import CutOff, Revocation
 from memseal.vault.roster import DeviceInfo
 from memseal.vault.searching import Hit
@@ -35,12 +39,17 @@ __all__ = [
     "AsyncVault",
     "Bundle",
     "BundleReport",
+    "Captured",
+    "Change",
     "Compaction",
     "CutOff",
     "DeviceInfo",
+    "Difference",
     "Embedder",
     "Erasure",
+    "Exposed",
     "Finding",
+    "History",
     "Hit",
     "LiveSync",
     "Memory",
@@ -49,6 +58,7 @@ __all__ = [
     "OllamaEmbedder",
     "OpenAIEmbedder",
     "Packet",
+    "Proposal",
     "Quarantined",
     "QueryNormaliser",
     "QuestionNormaliser",
@@ -61,6 +71,7 @@ __all__ = [
     "SyncReport",
     "SyncState",
     "Vault",
+    "Version",
     "__version__",
     "open_bundle",
     "use_ca_file",

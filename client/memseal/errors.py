@@ -72,6 +72,24 @@ class MemoryInvalid(CallerError, ValueError):
     code = "memory_invalid"
 
 
+class SecretInMemory(CallerError, ValueError):
+    """A text has a credential in it, and the caller did not say what to do with it."""
+
+    code = "secret_in_memory"
+
+
+class ProposalUnknown(CallerError):
+    """No open proposal, and no conflict, has this id."""
+
+    code = "proposal_unknown"
+
+
+class CaptureOff(CallerError):
+    """Capture was not switched on in this vault."""
+
+    code = "capture_off"
+
+
 class VectorInvalid(CallerError, ValueError):
     """A vector has the wrong shape or dimension, a value that is not finite, or no length."""
 
@@ -106,6 +124,24 @@ class DeviceName(CallerError, ValueError):
     """The name cannot be a device's."""
 
     code = "device_name"
+
+
+class TraceUnknown(CallerError):
+    """No trace has this id, or it is older than traces are kept."""
+
+    code = "trace_unknown"
+
+
+class SqlRefused(CallerError, ValueError):
+    """The statement is not one that only reads the documented tables."""
+
+    code = "sql_refused"
+
+
+class SqlLimit(CallerError):
+    """The statement took longer, or a value is larger, than was allowed."""
+
+    code = "sql_limit"
 
 
 class SanitizerInput(CallerError, ValueError):
@@ -320,6 +356,7 @@ class FormatError(DataError):
         keyring_sealed keyring_signature keyring_limit keyring_missing box_sealed epoch_key_mismatch
         slot_mismatch kdf_unknown kdf_floor kdf_ceiling keyring_behind forked segment_invalid base_damaged
         base_unknown checkpoint_missing checkpoint_mismatch checkpoint_invalid media_mismatch bundle_invalid
+        trace_invalid
         """.split()
     )
 

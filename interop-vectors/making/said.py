@@ -18,6 +18,7 @@ def add(book: Book) -> None:
     _add_operations(group)
     _add_operation_faults(group)
     _add_media(group)
+    _add_traits(group)
 
 
 def ident(name: str) -> bytes:
@@ -185,6 +186,83 @@ def _add_media(group: Group) -> None:
     refused("digest", "a digest that is a text", [medium(digest="0" * 32)])
     refused("type", "a media type that is missing", [medium(type=None)])
     refused("name", "a name that is bytes", [medium(name=b"photo")])
+
+
+TRAITS: dict[str, Any] = {
+    "type": "persona",
+    "tier": "affinity",
+    "owner": "Ann",
+    "policy": {"access": "owner"},
+    "location": {"lat": 525_200_000, "lon": 134_050_000, "place": "Berlin"},
+    "derived_from": [ident("one"), ident("two")],
+    "derivation": {"rule": "pattern/1", "key": "tea", "run": ident("run"), "count": 2},
+}
+_MOST_LAT, _MOST_LON = 900_000_000, 1_800_000_000
+
+
+def _add_traits(group: Group) -> None:
+    """The rarer fields of a memory."""
+
+    def reads(name: str, title: str, **fields: Any) -> None:
+        operation = remember("traits", **fields)
+        gives: dict[str, Any] = {"op": "remember", "id": operation["id"], "stamp": [10, 2]}
+        group.ok(f"trait-{name}", META, title, "decode_operation", _given(operation), **gives)
+
+    def refused(name: str, title: str, **fields: Any) -> None:
+        given = _given(remember("traits", **fields))
+        group.refused(f"trait-{name}", META, title, "decode_operation", given, "operation_invalid")
+
+    reads("all", "a memory with all its rarer fields", **TRAITS)
+    reads("nil", "rarer fields that are nil", **dict.fromkeys(TRAITS))
+    reads("type-newer", "a type that no writer of version 1 uses", type="newer")
+    reads("tier-newer", "a tier that no writer of version 1 uses", tier="newer")
+    reads("policy-newer", "a policy of newer software", policy={"access": "group", "grants": [1]})
+    reads("policy-most", "a policy of 32 fields", policy=_policy(32))
+    for corner, sign in (("least", -1), ("most", 1)):
+        place = {"lat": sign * _MOST_LAT, "lon": sign * _MOST_LON}
+        reads(f"location-{corner}", f"the {corner} latitude and longitude", location=place)
+    reads("location-place", "a location that is only a place", location={"place": "home"})
+    reads("location-newer", "a location with a field of newer software", location={"place": "home", "newer": 1})
+    reads("derived-most", "derived from 1,024 memories", derived_from=_ids(1_024))
+    reads("derived-newer", "a derivation with a field of newer software", derivation=_derivation(newer=1))
+    for name in ("type", "tier", "owner"):
+        refused(f"{name}-empty", f"an empty {name}", **{name: ""})
+        refused(f"{name}-bytes", f"a {name} that is bytes", **{name: b"semantic"})
+    refused("policy-text", "a policy that is a text", policy="owner")
+    refused("policy-access", "a policy without access", policy={"grants": []})
+    refused("policy-access-empty", "an empty access", policy={"access": ""})
+    refused("policy-many", "a policy of 33 fields", policy=_policy(33))
+    refused("location-array", "a location that is an array", location=[0, 0])
+    refused("location-empty", "a location of nothing", location={})
+    refused("location-lat", "a latitude without a longitude", location={"lat": 0})
+    refused("location-lon", "a longitude without a latitude", location={"lon": 0, "place": "home"})
+    refused("location-float", "a latitude that is no integer", location={"lat": 52.52, "lon": 0})
+    refused("location-north", "a latitude beyond the pole", location={"lat": _MOST_LAT + 1, "lon": 0})
+    refused("location-west", "a longitude beyond −180 degrees", location={"lat": 0, "lon": -_MOST_LON - 1})
+    refused("location-place-empty", "an empty place", location={"place": ""})
+    refused("derived-empty", "derived from nothing", derived_from=[])
+    refused("derived-short", "derived from an id of 15 bytes", derived_from=[bytes(15)])
+    refused("derived-text", "derived from a text", derived_from=["0" * 32])
+    refused("derived-map", "derived_from is a map", derived_from={})
+    refused("derived-many", "derived from 1,025 memories", derived_from=_ids(1_025))
+    refused("derivation-text", "a derivation that is a text", derivation="weekly")
+    refused("derivation-rule", "a derivation without a rule", derivation=_derivation(rule=None))
+    refused("derivation-key", "a derivation with an empty key", derivation=_derivation(key=""))
+    refused("derivation-run", "a run of 15 bytes", derivation=_derivation(run=bytes(15)))
+    refused("derivation-count", "made of no memory", derivation=_derivation(count=0))
+
+
+def _policy(fields: int) -> dict[str, Any]:
+    return {"access": "owner"} | {f"field {number}": number for number in range(1, fields)}
+
+
+def _derivation(**changes: Any) -> dict[str, Any]:
+    derivation: dict[str, Any] = TRAITS["derivation"]
+    return derivation | changes
+
+
+def _ids(count: int) -> list[bytes]:
+    return [number.to_bytes(16, "big") for number in range(count)]
 
 
 def _add_operation_faults(group: Group) -> None:

@@ -9,7 +9,7 @@ from memseal_server import auth
 from memseal_server.access import Role
 from memseal_server.limits import Limits
 from memseal_server.problems import Problem
-from memseal_server.rates import Rates
+from memseal_server.rates import Rates, network_of
 from memseal_server.reading import read_body, read_id, too_large
 from memseal_server.vaults import Vaults
 
@@ -35,28 +35,35 @@ class Admission:
         self._limits = limits
         self._freshness = auth.Freshness()
         self._rates = Rates(limits.max_vault_requests)
+        self._strangers = Rates(limits.max_pairing_requests)
         self._large_bodies = asyncio.Semaphore(_LARGE_BODIES)
         self.identities = identities
 
-    async def reader(self, request: web.Request) -> Admitted:
-        """Let in a request that only reads."""
+    async def reader(self, request: web.Request, *, provisional: bool = False) -> Admitted:
+        """Let in a request that only reads; `provisional` as in `writer`."""
         if request.body_exists:
             raise Problem("request_invalid", "Send no body where something is only read.")
-        admitted = await self._admit(request, has_body=False)
+        admitted = await self._admit(request, has_body=False, provisional=provisional)
         self._freshness.check_clock(admitted.claim)
         return admitted
 
-    async def writer(self, request: web.Request, *, registers: bool = False, refills: bool = False) -> Admitted:
+    async def writer(
+        self, request: web.Request, *, registers: bool = False, refills: bool = False, provisional: bool = False
+    ) -> Admitted:
         """Let in a request that changes something; its body comes by `receive`.
 
-        With `registers` the vault may be one that is not there yet; with `refills` any key may bring a version.
+        With `registers` the vault may be one that is not there yet; with `refills` any key may bring a version. With
+        `provisional` the keyring is not read anew yet: whatever answers reads it, and looks at the key again.
         """
-        return await self._admit(request, has_body=True, registers=registers, refills=refills)
+        return await self._admit(request, has_body=True, registers=registers, refills=refills, provisional=provisional)
 
-    def stranger(self, request: web.Request, *, has_body: bool) -> auth.Claim:
-        """Let in a request of any key, which belongs to no vault; its body, if it has one, comes by `receive`."""
+    def stranger(self, request: web.Request, channel: str, *, has_body: bool) -> auth.Claim:
+        """Let in a request of any key to a pairing's channel; its body, if it has one, comes by `receive`."""
         if request.body_exists and not has_body:
             raise Problem("request_invalid", "Send no body where something is only read.")
+        # Before anything is computed: nobody vouches for whoever asks.
+        self._strangers.take(("address", network_of(request.remote)))
+        self._strangers.take(("channel", channel))
         claim = self._read(request, has_body=has_body)
         auth.prove(claim)
         if not has_body:
@@ -82,11 +89,17 @@ class Admission:
         return body
 
     async def _admit(
-        self, request: web.Request, *, has_body: bool, registers: bool = False, refills: bool = False
+        self,
+        request: web.Request,
+        *,
+        has_body: bool,
+        registers: bool = False,
+        refills: bool = False,
+        provisional: bool = False,
     ) -> Admitted:
         vault = read_id(request.match_info["vault"])
         claim = self._read(request, has_body=has_body)
-        role = await self._vaults.admit(vault, claim.key, registers=registers, refills=refills)
+        role = await self._vaults.admit(vault, claim.key, registers=registers, refills=refills, provisional=provisional)
         auth.prove(claim)
         # Any key can be a bearer's, so what these use is not taken from the vault's own devices.
         self._rates.take((vault, role is Role.BEARER))

@@ -63,7 +63,7 @@ class Server:
         return app
 
     async def _get_heads(self, request: web.Request) -> web.StreamResponse:
-        admitted = await self.admission.reader(request)
+        admitted = await self.admission.reader(request, provisional=True)
         require(admitted.role, Role.DEVICE, Role.EPOCH)
         wait = query_number(request, "wait", default=0, most=MAX_WAIT_SECONDS)
         known = {tag.value for tag in request.if_none_match or ()}
@@ -71,7 +71,7 @@ class Server:
         if wait and known and "*" not in known:
             document = await self.vaults.changed_heads(admitted.vault, admitted.claim.key, known, wait)
         else:
-            document = (await self.vaults.heads(admitted.vault)).to_json()
+            document = await self.vaults.heads_for(admitted.vault, admitted.claim.key)
         if document is None:
             return _not_modified(min(known))
         tag = tag_of(document)
@@ -127,10 +127,12 @@ class Server:
         stream = read_id(request.match_info["stream"])
         seq = read_number(request.match_info["seq"])
         refill = is_refill(request)
-        admitted = await self.admission.writer(request)
+        admitted = await self.admission.writer(request, provisional=True)
         require(admitted.role, Role.DEVICE)
-        body = await self.admission.receive(request, admitted.claim, self._limits.max_object_bytes)
-        new = await self.vaults.streams.put(admitted.vault, stream, seq, body, admitted.claim.key, refill=refill)
+        with self.vaults.streams.coming(admitted.vault, stream, seq, admitted.claim.key) as coming:
+            body = await self.admission.receive(request, admitted.claim, self._limits.max_object_bytes)
+            await coming.turn()
+            new = await self.vaults.streams.put(admitted.vault, stream, seq, body, admitted.claim.key, refill=refill)
         return _stored(new=new)
 
     async def _get_checkpoint(self, kind: Kind, request: web.Request) -> web.StreamResponse:

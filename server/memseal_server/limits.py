@@ -32,6 +32,8 @@ class Limits:
     max_vault_objects: int | None = None
     # Requests to one vault in a second; ten seconds' worth may come at once.
     max_vault_requests: int | None = None
+    # Requests of joiners, whom no keyring lists yet, from one address, and to one channel, in a second; as above.
+    max_pairing_requests: int | None = None
     # Each device begins one stream in each epoch. The heads name them all, so there has to be an end.
     max_streams: int = 4_096
     # Each is looked for whenever the heads are asked for; of 16 MiB each they are 256 GiB.
@@ -64,8 +66,7 @@ async def check_room(objects: Objects, limits: Limits, vault: bytes, size: int, 
 
 async def check_streams(objects: Objects, limits: Limits, newest: Version) -> None:
     """Refuse with `limit` one more stream than a vault may have, those counted of which only the floor tells."""
-    contents = await objects.contents(newest.vault)
-    if contents is not None and len(contents.segments) >= limits.max_streams:
+    if await objects.count_streams(newest) >= limits.max_streams:
         raise _used_up(limits.max_streams)
 
 

@@ -86,13 +86,10 @@ async def listen(
     requests = cast("web.Server", runner.server)  # there from `setup` to `cleanup`
     loop = asyncio.get_running_loop()
 
-    places = _Places(server.metrics)
+    places = _Places(server.metrics, limits.max_connections)
 
     def take() -> asyncio.Protocol:
-        if places.taken >= limits.max_connections:
-            server.metrics.turned_away()
-            return _TurnedAway()
-        return _Connection(requests, loop, limits, places)
+        return _Connection(requests, loop, limits, places) if places.are_free() else _TurnedAway(places)
 
     sockets = await loop.create_server(take, host, port, backlog=_BACKLOG)
     real_port = sockets.sockets[0].getsockname()[1]
@@ -103,19 +100,30 @@ async def listen(
 
 
 class _Places:
-    """How many connections there are."""
+    """How many connections there are, and may be."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, most: int) -> None:
         self._metrics = metrics
-        self.taken = 0
+        self._most = most
+        self._taken = 0
+
+    def are_free(self) -> bool:
+        return self._taken < self._most
 
     def change(self, by: int) -> None:
-        self.taken += by
+        self._taken += by
         self._metrics.connected(by)
+
+    def turned_away(self) -> None:
+        self._metrics.turned_away()
 
 
 class _TurnedAway(asyncio.Protocol):
+    def __init__(self, places: _Places) -> None:
+        self._places = places
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._places.turned_away()
         body = problem_response(Problem("busy", "Too many connections: come again later.")).body
         writing = cast("asyncio.Transport", transport)
         writing.write(_TURNED_AWAY % (len(cast("bytes", body)), body))
@@ -144,6 +152,12 @@ class _Connection(web.RequestHandler):
         self._unread_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if not self._places.are_free():
+            # Many that come at one moment were all taken before the first of them counted.
+            refusing = _TurnedAway(self._places)
+            transport.set_protocol(refusing)
+            refusing.connection_made(transport)
+            return
         super().connection_made(transport)
         self._places.change(1)
         _end_with_silent_peers(transport, self._stall_seconds)

@@ -9,6 +9,7 @@ import secrets
 import sys
 import traceback
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ _log = logging.getLogger("memseal_server")
 # Drawn anew by each process: lines of one run can be told to be of one vault, and nobody can tell of which.
 _stand_in_key = secrets.token_bytes(32)
 _STAND_IN_DIGITS = 12
+# Kept: computing one lets go of the interpreter, and other threads take their turn.
+_STAND_INS = 1_000
 _PLAIN = re.compile(r"[^\s\"=\\]+")
 
 
@@ -28,6 +31,7 @@ def start(level: str, form: str) -> None:
     _log.setLevel(level.upper())
 
 
+@lru_cache(_STAND_INS)
 def stand_in(vault: str | None) -> str | None:
     """Return what stands for a vault's id in the lines of this process."""
     if vault is None:

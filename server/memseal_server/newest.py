@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from memseal_server import keys
-from memseal_server.blobs import BlobStore, Run, StoreUnavailable, numbered
+from memseal_server.blobs import BlobStore, Run, Stored, StoreUnavailable, numbered
 from memseal_server.recent import Recent
 
 # In logs of all vaults; each takes some 200 bytes.
@@ -102,8 +102,15 @@ class Newest:
         naming = self._naming.setdefault(vault, asyncio.Lock())
         async with naming:  # one after the other: else all would race for one number
             while stream not in await self.streams(vault):
-                key = numbered(keys.names_folder(vault), self._learn(vault).names)
-                await self._store.put_new(key, stream.hex().encode())
+                await self._name(vault, stream)
+
+    async def _name(self, vault: bytes, stream: bytes) -> None:
+        number = self._learn(vault).names
+        outcome = await self._store.put_new(numbered(keys.names_folder(vault), number), stream.hex().encode())
+        known = self._learn(vault)
+        if isinstance(outcome, Stored) and known.names == number:
+            known.streams |= {stream}
+            known.names = number + 1
 
     async def segments(self, vault: bytes, bases: Mapping[bytes, int]) -> dict[bytes, int | None]:
         """Return the newest segment of each of these logs, None where nothing lies from its base on."""
@@ -117,6 +124,26 @@ class Newest:
                 found[stream] = seq
                 self.add_segment(vault, stream, seq)
         return found
+
+    async def before(self, vault: bytes, stream: bytes, base: int, seq: int) -> tuple[int, int | None]:
+        """Return the newest version's number and a log's newest segment below `seq`, for whoever puts that one.
+
+        A version has to be known. The two are not of one moment.
+        """
+        version, segment = self.known_version(vault) or 0, self.known_segments(vault, {stream: base})[stream]
+        runs = [Run(keys.versions_folder(vault), version + 1)]
+        if segment is not None or seq > base:  # the known one is looked at again, as `segment` does
+            first = base if segment is None else segment
+            runs.append(Run(keys.log_folder(vault, stream), first, max(first, seq - 1)))
+        newer, *found = await self._store.last(runs)
+        if newer is not None:
+            self._learn(vault).version = max(newer, self._learn(vault).version)
+        seen = next(iter(found), None)
+        if seen is None and segment is not None:
+            raise Missing("a segment is gone")
+        if seen is not None:
+            self.add_segment(vault, stream, seen)
+        return newer or version, seen
 
     async def segment(self, vault: bytes, stream: bytes, base: int) -> int | None:
         """Return a log's newest segment, for whoever adds to it: what was known is looked at again."""

@@ -89,7 +89,7 @@ class Objects:
 
     async def view(self, vault: bytes, stream: bytes) -> View | None:
         """Return the newest version and a log's newest segment, or None for a vault that is not there."""
-        newest = await self._assumed_version(vault)
+        newest = await self.assumed_version(vault)
         while newest is not None:
             seq = await self._newest.segment(vault, stream, newest.base(stream))
             # Asked afterwards: a newer floor could have swept what was looked for.
@@ -99,13 +99,25 @@ class Objects:
             newest = confirmed
         return None
 
+    async def view_before(self, vault: bytes, stream: bytes, seq: int) -> View | None:
+        """Return the newest version and a log's newest segment below `seq`, for whoever puts that one.
+
+        At half of what `view` costs, for the two need not be of one moment: what is stored on it is create-only, and
+        the version is asked for again afterwards; nothing may be refused on it.
+        """
+        assumed = await self.assumed_version(vault)
+        if assumed is None:
+            return None
+        number, found = await self._newest.before(vault, stream, assumed.base(stream), seq)
+        return View(assumed, found) if number == assumed.number else await self.view(vault, stream)
+
     async def contents(self, vault: bytes) -> Contents | None:
         """Return the newest version and all logs' newest segments, or None for a vault that is not there.
 
         Nothing ever goes back, so what is found unchanged was there all at one moment: it is looked for until
         nothing has come, or too often. The version is asked for last, as in `view`.
         """
-        newest = await self._assumed_version(vault)
+        newest = await self.assumed_version(vault)
         for tries in count(1):
             if newest is None:
                 break
@@ -123,7 +135,13 @@ class Objects:
         """Return the newest segment of a log that may not be named yet, None where nothing is above the floor."""
         return await self._newest.segment(newest.vault, stream, newest.base(stream))
 
-    async def _assumed_version(self, vault: bytes) -> Version | None:
+    async def count_streams(self, newest: Version) -> int:
+        """Return how many logs a vault has, those counted of which only the floor tells."""
+        rows = frozenset[bytes]() if newest.floor is None else newest.floor.rows.keys()
+        return len(await self._newest.streams(newest.vault) | rows)
+
+    async def assumed_version(self, vault: bytes) -> Version | None:
+        """Return the version that was the newest when last looked at, or None for a vault that is not there."""
         known = self._newest.known_version(vault)
         return await self.newest_version(vault) if known is None else await self.version(vault, known)
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from aiohttp import web
 
-from memseal_server import openapi
+from memseal_server import invitations, openapi, relay
 from memseal_server.answering import Handler
-from memseal_server.blobs import BlobStore
+from memseal_server.blobs import BlobStore, Totals
 from memseal_server.metrics import CONTENT_TYPE, Metrics
 from memseal_server.problems import Problem
 from memseal_server.routes import JSON, ROUTES
@@ -45,8 +46,16 @@ class Operating:
         return web.Response(text="ok")
 
     async def _get_metrics(self, request: web.Request) -> web.StreamResponse:
-        text = self._metrics.render(await self._store.totals(), len(self._waiters))
+        text = self._metrics.render(await self._totals(), len(self._waiters))
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _totals(self) -> Totals | None:
+        """Return what the store holds, with vaults alone among its folders."""
+        totals = await self._store.totals()
+        if totals is None:
+            return None
+        others = [await self._store.usage(f"{name}/") for name in (invitations.FOLDER, relay.FOLDER)]
+        return replace(totals, folders=totals.folders - sum(each.objects > 0 for each in others))
 
     async def _get_openapi(self, request: web.Request) -> web.StreamResponse:
         return web.Response(body=self._description, content_type=JSON)

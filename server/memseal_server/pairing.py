@@ -54,7 +54,7 @@ class Pairing:
 
     async def _put_answer(self, request: web.Request) -> web.StreamResponse:
         channel, number = _place(request)
-        claim = self._admission.stranger(request, has_body=True)
+        claim = self._admission.stranger(request, channel, has_body=True)
         body = await self._admission.receive(request, claim, MAX_MESSAGE_BYTES)
         new = await self._relay.answer(channel, claim.key, number, body)
         return web.Response(status=201 if new else 200)
@@ -62,7 +62,7 @@ class Pairing:
     async def _get_shown(self, request: web.Request) -> web.StreamResponse:
         channel, number = _place(request)
         wait = query_number(request, "wait", default=0, most=MAX_WAIT_SECONDS)
-        claim = self._admission.stranger(request, has_body=False)
+        claim = self._admission.stranger(request, channel, has_body=False)
         content = await self._relay.said(channel, claim.key, number, wait)
         return web.Response(body=content, content_type=BINARY)
 

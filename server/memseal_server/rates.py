@@ -1,6 +1,7 @@
 """Count the requests to each vault, and refuse those beyond what one may have."""
 
 import asyncio
+import ipaddress
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -9,6 +10,21 @@ from memseal_server.problems import Problem
 
 # So many seconds' worth of requests may come at once: a first sync is many small ones.
 _BURST_SECONDS = 10
+# Of an IPv6 address: what one customer is given is at least this, to draw addresses from as he likes.
+_IPV6_BITS = 64
+
+
+def network_of(address: str | None) -> str:
+    """Return what stands for whoever sends from an address: the address, or its network where one has very many."""
+    try:
+        found = ipaddress.ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return ""  # a socket without addresses
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:  # as a socket for both kinds shows it
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found, _IPV6_BITS), strict=False))
 
 
 class Rates:

@@ -1,5 +1,10 @@
 """Serve the logs of vaults: which segment may be added, and what has been."""
 
+import asyncio
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 from memseal_server import access, container, segments
 from memseal_server.access import Role
 from memseal_server.blobs import Stored
@@ -14,6 +19,20 @@ from memseal_server.waiting import Waiters
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
 
+@dataclass(frozen=True)
+class Coming:
+    """A segment that is on its way to this process, among those of its log that are."""
+
+    log: Mapping[int, asyncio.Event]
+    seq: int
+
+    async def turn(self) -> None:
+        """Wait until the segment before it is stored or refused, if that one is on its way here too."""
+        before = self.log.get(self.seq - 1)
+        if before is not None:
+            await before.wait()
+
+
 class Streams:
     """The logs of all vaults of one store."""
 
@@ -21,6 +40,23 @@ class Streams:
         self._objects = objects
         self._limits = limits
         self._waiters = waiters
+        # By log and whose they are: nobody waits for what another one sends slowly.
+        self._coming: dict[tuple[bytes, bytes, bytes], dict[int, asyncio.Event]] = {}
+
+    @contextmanager
+    def coming(self, vault: bytes, stream: bytes, seq: int, key: bytes) -> Generator["Coming"]:
+        """Note that a segment is on its way here, and give what is used to wait for the one before it."""
+        place, done = (vault, stream, key), asyncio.Event()
+        log = self._coming.setdefault(place, {})
+        log[seq] = done
+        try:
+            yield Coming(log, seq)
+        finally:
+            done.set()
+            if log.get(seq) is done:
+                del log[seq]
+            if not log and self._coming.get(place) is log:
+                del self._coming[place]
 
     async def read(self, vault: bytes, stream: bytes, start: int, limit: int) -> tuple[bytes, int]:
         """Return at most `limit` bytes of a log from offset `start`, and the log's length in bytes."""
@@ -54,7 +90,19 @@ class Streams:
         return b"".join(pieces), length
 
     async def _put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
-        view = await self._view(vault, stream)
+        view = await self._objects.view_before(vault, stream, seq)
+        if view is None:
+            raise _vault_unknown()
+        try:
+            return await self._put_on(view, stream, seq, content, key, refill=refill)
+        except Problem:
+            # Most puts are accepted; only one that is not needs to know how it stands at one moment.
+            settled = await self._view(vault, stream)
+            if (settled.version.digest, settled.seq) == (view.version.digest, view.seq):
+                raise
+        return await self._put_on(settled, stream, seq, content, key, refill=refill)
+
+    async def _put_on(self, view: View, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
         newest, newest_seq = view.version, view.seq
         access.require(access.role_of(key, newest), Role.DEVICE)
         if _is_below_floor(newest, stream, seq):
@@ -84,7 +132,7 @@ class Streams:
     async def _view(self, vault: bytes, stream: bytes) -> View:
         view = await self._objects.view(vault, stream)
         if view is None:
-            raise Problem("vault_unknown", "Register the vault first.")
+            raise _vault_unknown()
         return view
 
     async def _find(self, vault: bytes, stream: bytes, offset: int, first_seq: int, newest_seq: int) -> int:
@@ -163,6 +211,10 @@ def _owner_of(newest: Version, preamble: container.Preamble, key: bytes) -> Entr
         if container.stream_id(newest.vault, entry.sign, preamble.nonce) == preamble.stream:
             return entry
     raise segments.SegmentInvalid("The log's stream id is derived from no device's signing key.")
+
+
+def _vault_unknown() -> Problem:
+    return Problem("vault_unknown", "Register the vault first.")
 
 
 def _below_floor() -> Problem:

@@ -68,17 +68,28 @@ class Vaults:
         self.streams = Streams(self._objects, limits, self.waiters)
         self.floors = Floors(self._objects, limits, self.waiters)
 
-    async def admit(self, vault: bytes, key: bytes, *, registers: bool = False, refills: bool = False) -> Role:
+    async def admit(
+        self, vault: bytes, key: bytes, *, registers: bool = False, refills: bool = False, provisional: bool = False
+    ) -> Role:
         """Return what a key is in the vault now.
 
-        With `registers` the vault may be one that is not there yet; with `refills` any key may bring a version.
+        With `registers` the vault may be one that is not there yet; with `refills` any key may bring a version. With
+        `provisional` a device counts as one that was active when last looked: whoever asks looks again afterwards.
         """
+        if provisional and await self._was_active(vault, key):
+            return Role.DEVICE
         newest = await self._objects.newest_version(vault)
         return self._role(vault, key, newest, registers=registers, refills=refills)
 
     async def heads(self, vault: bytes) -> Heads:
         """Return the vault's heads as the store has them now."""
         return await self._sharing.run(vault, lambda: self._objects.settled(vault, lambda: self._heads(vault)))
+
+    async def heads_for(self, vault: bytes, key: bytes) -> bytes:
+        """Return the heads document as of now, for a key that may still read it."""
+        heads = await self.heads(vault)
+        access.require(access.role_of(key, heads.version), Role.DEVICE, Role.EPOCH)
+        return heads.to_json()
 
     async def changed_heads(
         self, vault: bytes, key: bytes, known_tags: Container[str], wait_seconds: float
@@ -89,10 +100,8 @@ class Vaults:
         with self.waiters.waiting(vault) as changed:
             while True:
                 changed.clear()
-                heads = await self.heads(vault)
                 # A device that was ended while it waited learns nothing more.
-                access.role_of(key, heads.version)
-                document = heads.to_json()
+                document = await self.heads_for(vault, key)
                 if tag_of(document) not in known_tags:
                     return document
                 left = until - clock()
@@ -131,6 +140,10 @@ class Vaults:
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
         return await asyncio.shield(storing)
+
+    async def _was_active(self, vault: bytes, key: bytes) -> bool:
+        assumed = await self._objects.assumed_version(vault)
+        return assumed is not None and any(entry.sign == key and entry.active for entry in assumed.entries)
 
     def _role(self, vault: bytes, key: bytes, newest: Version | None, *, registers: bool, refills: bool) -> Role:
         if newest is not None:

@@ -8,10 +8,8 @@ import pytest
 from memseal.errors import RolledBack
 from tests.scenarios.conftest import StartServer
 from tests.scenarios.hostile_world import contents, joined
-from tests.server.seaweed import BUCKET, seaweed, seaweed_bucket
+from tests.server.seaweed import BUCKET
 from tests.vault.small_vault import new_folder, open_vault
-
-__all__ = ["seaweed", "seaweed_bucket"]  # fixtures too
 
 WRITTEN = ["first of one", "first of two", "second of one", "second of two"]
 

@@ -23,7 +23,7 @@ ROUNDS = 3
 ROUNDS_AFTER_ERASES = 5
 STEPS = 30
 # A story takes half a second: of these fewer than of other properties, in each profile.
-EXAMPLES = settings().max_examples * 3 // 5
+EXAMPLES = settings().max_examples // 4
 _devices = st.integers(0, MOST_DEVICES - 1)
 _picks = st.integers(0, 1 << 16)
 _contents = st.sampled_from(["tea", "coffee", "milk", "water"])
@@ -252,7 +252,7 @@ def test_devices_end_in_the_same_state_and_nothing_is_missing(
     run_state_machine_as_test(Story, settings=settings(stateful_step_count=STEPS, max_examples=EXAMPLES))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.integers(0, 2), st.booleans(), _breaks), max_size=16))
 def test_copies_of_a_device_end_in_the_same_state_and_nothing_is_missing(
     begun: tuple[MemoryRemote, Device, Device], tmp_path: Path, steps: list[tuple[int, bool, dict[int, Break]]]

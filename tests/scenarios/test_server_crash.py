@@ -13,10 +13,7 @@ from memseal_server.blobs.opening import open_store
 from memseal_server.checking import Finding, check_store
 from tests.scenarios.conftest import StartServer
 from tests.scenarios.hostile_world import contents, joined
-from tests.server.seaweed import seaweed, seaweed_bucket
 from tests.vault.small_vault import new_folder, open_vault
-
-__all__ = ["seaweed", "seaweed_bucket"]  # fixtures too
 
 STORING = [
     *(("folder", step) for step in ("put_sealed_part", "put_open_part", "is_whole")),

@@ -14,10 +14,8 @@ from memseal_server.checking import check_store
 from tests.scenarios.balancing import balancing
 from tests.scenarios.conftest import ServerProcess, StartServer
 from tests.scenarios.hostile_world import contents, joined
-from tests.server.seaweed import BUCKET, seaweed, seaweed_bucket
+from tests.server.seaweed import BUCKET
 from tests.vault.small_vault import new_folder, open_vault
-
-__all__ = ["seaweed", "seaweed_bucket"]  # fixtures too
 
 
 def begin(folder: Path, server: ServerProcess) -> Vault:

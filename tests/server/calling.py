@@ -1,6 +1,8 @@
 """Sends signed requests to a server, and reads its answers."""
 
+import asyncio
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -13,6 +15,8 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from tests.server.building import Draft, Log, Signing, manifest, object_id, part, private_key
+
+_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Caller:
 
     session: ClientSession
     origin: str
+    patience_seconds: float = 0
+    """For how long it asks again, as every client does, where the store does not answer: a bucket may be slow."""
 
     async def send(
         self,
@@ -61,13 +67,18 @@ class Caller:
         """Send a signed request; `signing` breaks the signature, `sent_body` is sent in place of the signed one."""
         signer = private_key(key) if isinstance(key, str) else key
         signing = {"identity": self.origin, **signing}
-        headers = Signing(signer, method=method, path=path, query=query, body=body, **signing).headers()
-        return await self.send_as_is(
-            method,
-            path + (f"?{query}" if query else ""),
-            {**headers, **(more_headers or {})},
-            body if sent_body is None else sent_body,
-        )
+        patient_until = time.monotonic() + self.patience_seconds
+        while True:
+            headers = Signing(signer, method=method, path=path, query=query, body=body, **signing).headers()
+            answer = await self.send_as_is(
+                method,
+                path + (f"?{query}" if query else ""),
+                {**headers, **(more_headers or {})},
+                body if sent_body is None else sent_body,
+            )
+            if answer.status != 503 or time.monotonic() >= patient_until:
+                return answer
+            await asyncio.sleep(_PAUSE_SECONDS)
 
     async def send_as_is(
         self, method: str, target: str, headers: dict[str, str] | None = None, body: bytes | None = None

@@ -15,6 +15,8 @@ class Running:
 
     process: asyncio.subprocess.Process
     origin: str
+    said: asyncio.Task[bytes]
+    """What it writes to standard error, taken from it as it comes: a full pipe would stop it."""
 
     async def kill(self) -> None:
         """End it as a power cut would: nothing is flushed or closed."""
@@ -24,8 +26,8 @@ class Running:
     async def end(self, number: int) -> tuple[int, str]:
         """Send a signal; return the exit code and what the process wrote to standard error."""
         self.process.send_signal(number)
-        _, errors = await self.process.communicate()
-        return self.process.returncode or 0, errors.decode()
+        errors = await self.said
+        return await self.process.wait(), errors.decode()
 
 
 _started: list[asyncio.subprocess.Process] = []
@@ -59,7 +61,9 @@ async def _listening(process: asyncio.subprocess.Process) -> Running:
     assert process.stdout is not None
     line = (await process.stdout.readline()).decode()
     assert line.startswith("listening on http://127.0.0.1:"), line
-    return Running(process, line.removeprefix("listening on ").strip())
+    assert process.stderr is not None
+    said = asyncio.create_task(process.stderr.read())
+    return Running(process, line.removeprefix("listening on ").strip(), said)
 
 
 async def start_process(*arguments: str) -> asyncio.subprocess.Process:

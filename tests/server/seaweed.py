@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -41,11 +41,13 @@ def bucket_environment(endpoint: str) -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    with ExitStack() as opened:
-        sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+    """Ports that nobody has now, from among those that no system gives to whom it does not matter."""
+    found = set[int]()
+    while len(found) < count:
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port := 20_000 + secrets.randbelow(10_000)))
+            found.add(port)
+    return list(found)
 
 
 @contextmanager

@@ -115,6 +115,15 @@ async def test_last_of_a_run_is_found_from_any_of_its_numbers(store: BlobStore, 
     assert await store.last([Run("a/k/", 7 + length), Run("a/k/", 6)]) == [None, None]
 
 
+@pytest.mark.parametrize("most", [7, 8, 11, 23, 24])
+async def test_run_is_looked_at_no_further_than_asked(store: BlobStore, most: int) -> None:
+    for number in range(7, 24):
+        await store.put_new(numbered("a/k/", number), b"")
+    runs = [Run("a/k/", first, most) for first in range(7, most + 1)]
+    assert await store.last(runs) == [min(most, 23)] * min(len(runs), 17) + [None] * (len(runs) - 17)
+    assert await store.last([Run("a/k/", 6, most)]) == [None]
+
+
 async def test_runs_of_several_folders_are_found_at_once(store: BlobStore) -> None:
     for folder, count in (("a/k/", 3), ("a/l/s/", 1), ("a/l/t/", 20), ("b/k/", 2)):
         for number in range(count):

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import tracemalloc
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import pytest
@@ -108,6 +109,50 @@ class TestSmallLimits:
             await writer.wait_closed()
         assert (await caller.get_log(log)).outcome == (404, "not_found")
         assert (await caller.put_segment(log, 0, content)).status == 201
+
+
+class TestSegmentsThatComeTogether:
+    """The first segment of a log is on its way, but for its last byte."""
+
+    @pytest.fixture
+    async def begun(
+        self, caller: Caller, first: Draft, second: Draft, log: Log
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        await caller.register(first, second)
+        content = log.segment(0, 1)
+        reader, writer = await connect(caller)
+        writer.write(signed_head(caller, log, content, length=len(content)) + content[:-1])
+        await writer.drain()
+        await caller.get_heads(first.vault)  # by then it has arrived
+        yield reader, writer
+        writer.close()
+        await writer.wait_closed()
+
+    async def test_the_next_one_is_taken_after_it(
+        self, caller: Caller, first: Draft, log: Log, begun: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    ) -> None:
+        reader, writer = begun
+        following = [asyncio.create_task(caller.put_segment(log, seq, log.segment(seq, seq + 1))) for seq in (1, 2)]
+        await caller.get_heads(first.vault)
+        writer.write(log.segment(0, 1)[-1:])
+        assert await status_of(reader) == 201
+        assert [answer.status for answer in await asyncio.gather(*following)] == [201, 201]
+
+    async def test_another_devices_does_not_wait_for_it(
+        self, caller: Caller, log: Log, begun: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    ) -> None:
+        answer = await caller.put_segment(log, 1, log.segment(1, 2), "bob", query="refill=true")
+        assert answer.outcome == (409, "segment_order")
+
+    async def test_the_next_one_is_refused_where_it_is(
+        self, caller: Caller, first: Draft, log: Log, begun: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    ) -> None:
+        reader, writer = begun
+        following = asyncio.create_task(caller.put_segment(log, 1, log.segment(1, 2)))
+        await caller.get_heads(first.vault)
+        writer.write(b"x" if log.segment(0, 1)[-1:] != b"x" else b"y")
+        assert await status_of(reader) == 400
+        assert (await following).outcome == (409, "segment_order")
 
 
 async def test_keyring_version_over_4_mib_is_refused(caller: Caller, first: Draft) -> None:

@@ -18,6 +18,7 @@ from tests.server.running import start, start_dying
 from tests.server.seaweed import on_each_store
 
 REFILL = "refill=true"
+BOUND_SECONDS = 50
 ALICE = public(private_key("alice"))
 
 
@@ -242,7 +243,7 @@ async def test_hang_up_between_the_parts_leaves_the_version_whole(tmp_path: Path
     with pytest.raises(asyncio.CancelledError):
         await request
     slow.go_on.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(BOUND_SECONDS):
         await slow.done.wait()
     assert await vaults.version_bytes(first.vault, 1, stripped=False) == first.build()
     await slow.close()

@@ -2,9 +2,10 @@
 
 import pytest
 
+from memseal_server import admission
 from memseal_server.limits import Limits
 from memseal_server.problems import Problem
-from memseal_server.rates import Rates
+from memseal_server.rates import Rates, network_of
 from tests.server.building import Draft, Log, manifest, part
 from tests.server.calling import Caller
 
@@ -100,6 +101,55 @@ class TestManyRequests:
         assert (outcomes[0], outcomes[-1]) == ((200, ""), (429, "rate"))
         assert (await caller.get_heads(first.vault)).status == 200
         assert (await caller.send_as_is("GET", "/metrics")).status == 200
+
+
+class TestManyJoiners:
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(max_pairing_requests=2)
+
+    async def ask(self, caller: Caller, count: int, key: str = "stranger") -> list[tuple[int, str]]:
+        """Ask as joiners do, each time with another channel, as somebody would who looks for one that is open."""
+        return [(await caller.send("GET", f"/v1/pairing/{number:05d}/1", key)).outcome for number in range(count)]
+
+    async def test_joiners_of_one_address_beyond_the_rate_are_told_when_to_come_again(self, caller: Caller) -> None:
+        outcomes = await self.ask(caller, 40)
+        assert (outcomes[0], outcomes[-1]) == ((404, "pairing_gone"), (429, "rate"))
+        # With another key it is the same one who asks.
+        refused = await caller.send("PUT", "/v1/pairing/04821/1", "another", b"answer")
+        assert refused.outcome == (429, "rate")
+        assert 1 <= int(refused.headers["Retry-After"]) <= 10
+
+    async def test_devices_of_a_vault_go_on(self, caller: Caller, first: Draft) -> None:
+        await caller.register(first)
+        await self.ask(caller, 40)
+        path = f"/v1/vaults/{first.vault.hex()}/pairing/04821/1"
+        assert (await caller.send("PUT", path, "alice", b"opening")).outcome == (201, "")
+        assert (await caller.get_heads(first.vault)).status == 200
+
+    async def test_one_pairing_has_an_allowance_whoever_asks(
+        self, caller: Caller, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        everybody = iter(range(1_000))
+        monkeypatch.setattr(admission, "network_of", lambda _: f"10.0.0.{next(everybody)}")
+        outcomes = [(await caller.send("GET", "/v1/pairing/04821/1", "stranger")).outcome for _ in range(40)]
+        assert (outcomes[0], outcomes[-1]) == ((404, "pairing_gone"), (429, "rate"))
+        assert (await caller.send("GET", "/v1/pairing/04822/1", "stranger")).outcome == (404, "pairing_gone")
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        (None, ""),
+    ],
+)
+def test_address_stands_for_whoever_can_have_it(address: str | None, network: str) -> None:
+    assert network_of(address) == network
 
 
 def test_allowance_comes_back_at_its_rate() -> None:

@@ -7,7 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from memseal_server import __version__
 from memseal_server.blobs import BlobStore
-from tests.server.building import Draft, Log, private_key, public
+from memseal_server.invitations import Invitations
+from tests.server.building import Draft, Log, first_version, private_key, public
 from tests.server.calling import Caller
 
 LARGE_RECORD = 100_000  # such a segment lies in a file of its own
@@ -72,6 +73,18 @@ async def test_figures_say_what_runs_and_name_nobody(caller: Caller, first: Draf
     for secret in (first.vault, log.stream, public(private_key("alice"))):
         assert secret.hex() not in text
     assert "127.0.0.1" not in text
+
+
+async def test_vaults_are_counted_without_pairings_and_invitations(
+    caller: Caller, store: BlobStore, first: Draft
+) -> None:
+    await caller.register(first)
+    await caller.register(first_version("somebody else"), key="somebody else")
+    assert (await samples(caller))["memseal_vaults",] == 2
+    await Invitations(store).make(uses=1, seconds=60)
+    path = f"/v1/vaults/{first.vault.hex()}/pairing/04821/1"
+    assert (await caller.send("PUT", path, "alice", b"opening")).status == 201
+    assert (await samples(caller))["memseal_vaults",] == 2
 
 
 async def test_connections_that_are_open_are_counted(caller: Caller) -> None:

@@ -9,7 +9,8 @@ from memseal_server.blobs import AlreadyThere, BlobStore, Run, Stored, StoreUnav
 from memseal_server.limits import Limits
 from memseal_server.problems import Problem
 from memseal_server.vaults import Vaults
-from tests.server.building import Draft, Log, private_key, public
+from tests.server.building import Draft, Log, first_version, private_key, public
+from tests.server.calling import Caller
 from tests.server.seaweed import on_each_store
 from tests.server.wrapping import Wrapping
 
@@ -120,6 +121,68 @@ async def test_quiet_vault_costs_one_question_for_each_log_and_two_for_the_rest(
     watched.looks = 0
     assert await lengths(looking, logs) == [1, 1, 1]
     assert watched.looks == len(logs) + 2  # names of logs, and the version
+
+
+async def test_put_costs_three_questions_and_asks_for_no_other_log(
+    watched: WatchedStore, vaults: Vaults, logs: list[Log]
+) -> None:
+    pushing = Vaults(watched, Limits())
+    for log in logs:
+        await push(pushing, log, 1)
+    asked: list[str] = []
+
+    async def note(run: Run) -> None:
+        asked.append(run.folder)
+
+    watched.before_looking = note
+    await push(pushing, logs[1], 2)
+    keyring, segments = f"{logs[1].vault.hex()}/keyring/", f"{logs[1].vault.hex()}/logs/{logs[1].stream.hex()}/"
+    assert asked == [keyring, segments, keyring]  # before and after: a floor may have come between
+
+
+async def test_first_segment_of_a_log_asks_for_no_other_log(
+    watched: WatchedStore, vaults: Vaults, logs: list[Log]
+) -> None:
+    pushing = Vaults(watched, Limits())
+    await pushing.heads(logs[0].vault)
+    asked: list[str] = []
+
+    async def note(run: Run) -> None:
+        asked.append(run.folder)
+
+    watched.before_looking = note
+    new = Log(logs[0].vault, private_key("alice"), 1, first_version().digest(), b"new ").append(1)
+    assert await push(pushing, new, 0)
+    assert not [folder for folder in asked for log in logs if log.stream.hex() in folder]
+
+
+async def test_refusal_is_of_one_moment_also_where_another_process_was_quicker(
+    watched: WatchedStore, vaults: Vaults, logs: list[Log]
+) -> None:
+    pushing, log = Vaults(watched, Limits()), logs[0]
+    await push(pushing, log, 1)
+    for seq in (2, 3):
+        await push(vaults, log, seq)
+    # It knows two segments; there are four.
+    with pytest.raises(Problem, match="segment_order") as refused:
+        await push(pushing, log, 5)
+    assert refused.value.document()["end"] == log.end(4, next_seq=4)
+    other = pushing.streams.put(log.vault, log.stream, 2, log.segment(2, 4), ALICE, refill=False)
+    with pytest.raises(Problem, match="segment_conflict"):
+        await other
+    assert await push(pushing, log, 3) is False
+
+
+async def test_device_that_another_process_ended_is_refused_by_one_that_has_not_heard_of_it(
+    store: BlobStore, vaults: Vaults, first: Draft, second: Draft, other_caller: Caller
+) -> None:
+    await vaults.put_version(first.vault, 2, second.build(), ALICE, refill=False)
+    log = Log(first.vault, private_key("bob"), 1, first.digest()).append(2)
+    assert (await other_caller.put_segment(log, 0, log.segment(0, 1), "bob")).status == 201
+    ended = second.next("alice").new_epoch().end(1, [log.stream_end(1)])
+    await vaults.put_version(first.vault, 3, ended.build(), ALICE, refill=False)
+    assert (await other_caller.put_segment(log, 1, log.segment(1, 2), "bob")).outcome == (401, "key_ended")
+    assert (await other_caller.get_heads(first.vault, "bob")).outcome == (401, "key_ended")
 
 
 @on_each_store

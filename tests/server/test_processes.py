@@ -34,7 +34,7 @@ async def servers(store_address: str, nothing_left_running: None) -> list[Runnin
 @pytest.fixture
 def callers(servers: list[Running], session: ClientSession) -> list[Caller]:
     """A client of each of the processes."""
-    return [Caller(session, server.origin) for server in servers]
+    return [Caller(session, server.origin, BOUND_SECONDS) for server in servers]
 
 
 def logs_of(first: Draft, count: int) -> list[Log]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,8 +15,8 @@ from memseal_server.serving import allow_connections
 from tests.server.building import Draft, Log, Signing, first_version, private_key
 from tests.server.calling import Answer, Caller
 
-# Far longer than any of these servers waits, and far shorter than one without limits would.
-BOUND_SECONDS = 20
+# Far longer than any of these servers waits, and shorter than one without limits would.
+BOUND_SECONDS = 50
 MIB = 1024 * 1024
 
 
@@ -146,6 +147,35 @@ class TestManyConnections:
             while await figure(caller, "memseal_connections") > 1:
                 pass
         assert await figure(caller, "memseal_connections_refused_total") == 1
+
+
+class TestHalfOpenConnections:
+    """Who comes and then does nothing takes a place, but not for long."""
+
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(max_connections=7, idle_seconds=1.0, body_seconds=1.0)
+
+    @pytest.mark.parametrize(
+        "begin",
+        [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-", b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 200],
+        ids=["says nothing", "sends half a head", "reads no answer"],
+    )
+    async def test_they_take_all_places_and_are_gone_in_time(self, caller: Caller, begin: bytes) -> None:
+        parts = urlsplit(caller.origin)
+        before = await figure(caller, "memseal_connections_refused_total")
+        with ExitStack() as held:
+            for _ in range(10):
+                peer = held.enter_context(socket.socket())
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                peer.connect((str(parts.hostname), int(parts.port or 0)))
+                peer.sendall(begin)
+            async with asyncio.timeout(BOUND_SECONDS):
+                while await figure(caller, "memseal_connections_refused_total") < before + 4:
+                    pass  # six have a place beside the one that asks
+                while await figure(caller, "memseal_connections") > 1:
+                    pass
+            assert (await caller.send_as_is("GET", "/healthz")).body == b"ok"
 
 
 class TestManyPolls:

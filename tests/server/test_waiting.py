@@ -11,8 +11,14 @@ from memseal_server.waiting import Waiters
 from tests.server.building import Draft, Log, object_id
 from tests.server.calling import Answer, Caller
 
-# Far less than the polls would wait.
-BOUND_SECONDS = 10
+# Less than the polls would wait.
+BOUND_SECONDS = 50
+
+
+@pytest.fixture
+def limits() -> Limits:
+    """A server that never looks by itself what has changed: a poll that is answered was woken."""
+    return Limits(recheck_seconds=3_600)
 
 
 async def begin_poll(caller: Caller, first: Draft, key: str = "alice", wait: int = 60) -> asyncio.Task[Answer]:
@@ -34,6 +40,11 @@ async def waiting(caller: Caller) -> float:
     return float(value)
 
 
+async def woken(poll: asyncio.Task[Answer]) -> Answer:
+    async with asyncio.timeout(BOUND_SECONDS):
+        return await poll
+
+
 async def none_waiting(caller: Caller) -> None:
     async with asyncio.timeout(BOUND_SECONDS):
         while await waiting(caller):
@@ -43,11 +54,8 @@ async def none_waiting(caller: Caller) -> None:
 async def test_poll_wakes_at_once_when_a_log_grows(caller: Caller, first: Draft, log: Log) -> None:
     await caller.register(first)
     poll = await begin_poll(caller, first)
-    started = time.perf_counter()
     await caller.put_segment(log, 0, log.segment(0, 1))
-    answer = await poll
-    # Far less than the three seconds after which it would look by itself.
-    assert time.perf_counter() - started < 1
+    answer = await woken(poll)
     assert answer.status == 200
     assert answer.json["logs"] == {log.stream.hex(): log.end(1, next_seq=1)}
     assert await waiting(caller) == 0
@@ -57,7 +65,7 @@ async def test_poll_wakes_when_the_keyring_changes(caller: Caller, first: Draft)
     await caller.register(first)
     poll = await begin_poll(caller, first)
     await caller.register(first.next("alice").add("bob"))
-    assert (await poll).json["keyring"]["version"] == 2
+    assert (await woken(poll)).json["keyring"]["version"] == 2
 
 
 async def test_poll_wakes_at_once_when_a_floor_comes(caller: Caller, first: Draft, log: Log) -> None:
@@ -65,10 +73,8 @@ async def test_poll_wakes_at_once_when_a_floor_comes(caller: Caller, first: Draf
     await caller.push(log, [0, 2])
     await caller.put_checkpoint(first.vault, "one")
     poll = await begin_poll(caller, first)
-    started = time.perf_counter()
     await caller.register(first.next("alice").floor("one", [], [log.row(2, 1)]))
-    answer = await poll
-    assert time.perf_counter() - started < 1
+    answer = await woken(poll)
     assert answer.json["floor"] == {"checkpoint": object_id("one").hex(), "whole": True}
 
 
@@ -76,20 +82,16 @@ async def test_poll_wakes_at_once_when_the_floors_checkpoint_is_whole(caller: Ca
     for draft in (first, first.next("alice").floor("one", ["a"])):
         await caller.put_version(draft, query="refill=true")
     poll = await begin_poll(caller, first)
-    started = time.perf_counter()
     await caller.put_checkpoint(first.vault, "one", "a")
-    answer = await poll
-    assert time.perf_counter() - started < 1
+    answer = await woken(poll)
     assert answer.json["floor"]["whole"] is True
 
 
 async def test_poll_wakes_at_once_when_the_version_is_completed(caller: Caller, first: Draft) -> None:
     await caller.put_version(first.stripped(), query="refill=true")
     poll = await begin_poll(caller, first)
-    started = time.perf_counter()
     await caller.put_version(first)
-    answer = await poll
-    assert time.perf_counter() - started < 1
+    answer = await woken(poll)
     assert answer.json["keyring"]["whole"] is True
 
 
@@ -113,7 +115,7 @@ async def test_poll_ends_with_304_when_nothing_changes(caller: Caller, first: Dr
     started = time.perf_counter()
     answer = await caller.get_heads(first.vault, query="wait=1", more_headers={"If-None-Match": tag})
     assert (answer.status, answer.body, answer.headers["ETag"]) == (304, b"", tag)
-    assert 0.9 < time.perf_counter() - started < 5
+    assert time.perf_counter() - started > 0.9
 
 
 async def test_poll_that_knows_less_is_answered_at_once(caller: Caller, first: Draft, log: Log) -> None:
@@ -124,7 +126,7 @@ async def test_poll_that_knows_less_is_answered_at_once(caller: Caller, first: D
     for known in ({"If-None-Match": tag}, {}):
         answer = await caller.get_heads(first.vault, query="wait=60", more_headers=known)
         assert answer.status == 200
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < BOUND_SECONDS
 
 
 async def test_device_that_is_ended_while_it_waits_learns_nothing(caller: Caller, first: Draft) -> None:

@@ -75,6 +75,15 @@ def test_append_that_failed_is_durable_when_it_is_tried_again(folder: VaultFolde
     assert VaultFolder(folder.path, disk.after_crash(ALL_LOST)).read("logs/a.mseal") == b"two"
 
 
+def test_append_to_what_a_failed_replacement_left_makes_its_name_durable(folder: VaultFolder, disk: CrashDisk) -> None:
+    folder.append("logs/a.mseal", 0, b"old")
+    disk.mishap = Mishap(disk.changed + 3, DiskError)
+    with pytest.raises(DiskError, match="sync_folder"):
+        folder.replace("logs/a.mseal", b"new")
+    folder.append("logs/a.mseal", 3, b" and more")
+    assert VaultFolder(folder.path, disk.after_crash(ALL_LOST)).read("logs/a.mseal") == b"new and more"
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_end_of_an_append_is_there_only_if_its_beginning_is(folder: VaultFolder, disk: CrashDisk, seed: int) -> None:
     folder.append("logs/a.mseal", 0, b"zero")

@@ -5,6 +5,7 @@ or `sync_folder` (names). Every other piece is kept, lost, cut short, or torn by
 """
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -141,6 +142,12 @@ class _Folder:
         return _Folder(names, dict(names))
 
 
+def _all_there(folder: _Folder) -> "frozenset[tuple[str, object]]":
+    return frozenset(
+        (name, node.content if isinstance(node, _File) else _all_there(node)) for name, node in folder.names.items()
+    )
+
+
 def _rename(names: "dict[str, _File | _Folder]", change: "dict[str, _File | _Folder | None]") -> None:
     for name, node in change.items():
         if node is None:
@@ -151,16 +158,24 @@ def _rename(names: "dict[str, _File | _Folder]", change: "dict[str, _File | _Fol
 
 @dataclass
 class Mishap:
-    """What happens instead of the change with this number, once: a crash, or a failure of the disk."""
+    """What happens instead of the change with this number, once: a crash, or a failure of the disk.
+
+    Of writes alone it is the first from this number on that it happens to; that number `step` then is.
+    """
 
     step: int
     kind: type[BaseException] = Crash
     happened: bool = False
+    of_writes: bool = False
 
     def meet(self, number: int, operation: str, path: Path) -> None:
         """Raise, if this change is the one."""
-        if number == self.step:
-            self.happened = True
+        if self.of_writes:
+            due = not self.happened and number >= self.step and operation == "write"
+        else:
+            due = number == self.step
+        if due:
+            self.step, self.happened = number, True
             raise self.kind(f"at change {number}: {operation} of {path.name}")
 
 
@@ -192,6 +207,10 @@ class CrashDisk:
     def copy(self) -> "CrashDisk":
         """Return another disk with everything that is seen here, all of it durable."""
         return self.after_crash(ALL_KEPT)
+
+    def all_there(self) -> "frozenset[tuple[str, object]]":
+        """Return every name with its content, to tell whether two disks look the same."""
+        return _all_there(self._tree)
 
     def files(self, folder: Path | None = None) -> dict[Path, bytes]:
         """Return the content of every file, by path."""
@@ -332,6 +351,19 @@ class CrashDisk:
         if not isinstance(node, _File):
             raise DiskError("the disk refused: no such file")
         return node
+
+
+class NotingDisk(CrashDisk):
+    """A disk that notes how it was before each change: what a machine that stopped there had."""
+
+    def __init__(self, disk: CrashDisk) -> None:
+        """Go on from a copy of `disk`."""
+        super().__init__(disk.root, disk.copy()._tree)
+        self.before = list[CrashDisk]()
+
+    def _step(self, operation: str, path: Path) -> None:
+        self.before.append(CrashDisk(self.root, deepcopy(self._tree)))
+        super()._step(operation, path)
 
 
 class LazyDisk(CrashDisk):

@@ -11,7 +11,7 @@ from memseal.vault import passphrases, rekeying
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import ALL_LOST, Choice, CrashDisk
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of
-from tests.vault.test_crash import steps_of
+from tests.vault.test_crash import crashes_of
 from tests.vault.test_recovery import NEW_PASSPHRASE, recover
 
 CONTENTS = {"before", "after"}
@@ -178,8 +178,7 @@ def test_old_device_file_with_ended_keys_opens_nothing(name: str, scene: Scene) 
 @pytest.mark.parametrize("name", ALL)
 def test_crash_at_any_step_is_not_taken_for_a_rollback(name: str, choice: str, scene: Scene) -> None:
     fate = {"all-lost": ALL_LOST, "some": Choice(None, 5)}[choice]
-    for stopped, _ in steps_of(scene.disk, lambda disk: power_off(ALL[name](scene, disk))):
-        found = stopped.after_crash(fate)
+    for found, _ in crashes_of(scene.disk, lambda disk: power_off(ALL[name](scene, disk)), fate):
         for passphrase in dict.fromkeys((passphrase_after(name), PASSPHRASE)):
             try:
                 vault = open_vault(scene.path, found, passphrase)

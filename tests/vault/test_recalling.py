@@ -560,7 +560,7 @@ AWS_KEY = "AKIA" + "IOSFODNN7EXAMPLE"
     ],
 )
 def test_credential_that_was_stored_does_not_ride_back_into_a_prompt(vault: Vault, content: str, shown: str) -> None:
-    vault.remember(content, source="a")
+    vault.remember(content, source="a", secrets="keep")
     packet = vault.recall("how to deploy", now=NOW)
     (hit,) = packet.hits
     assert f'- "{shown}" [' in packet.text
@@ -570,7 +570,8 @@ def test_credential_that_was_stored_does_not_ride_back_into_a_prompt(vault: Vaul
 
 
 def test_credential_is_not_shown_by_cutting_it_or_in_a_source(vault: Vault) -> None:
-    vault.remember(f"deploy {AWS_KEY} " * 40, source=f"https://ann:hunter22@example.com/{AWS_KEY}", author=AWS_KEY)
+    source = f"https://ann:hunter22@example.com/{AWS_KEY}"
+    vault.remember(f"deploy {AWS_KEY} " * 40, source=source, author=AWS_KEY, secrets="keep")
     for budget in range(250, 900, 7):
         text = vault.recall("deploy", budget, now=NOW).text
         assert "AKIA" not in text

@@ -24,7 +24,7 @@ from memseal.vault.recovering import NewPassphrase
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import ALL_LOST, Choice, CrashDisk
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of
-from tests.vault.test_crash import steps_of
+from tests.vault.test_crash import crashes_of
 
 NEW_PASSPHRASE = "a new passphrase"
 MEMORIES = {"it began": State.ACTIVE, "it was wrong": State.RETRACTED}
@@ -165,8 +165,7 @@ def test_without_a_folder_a_server_is_needed(path: Path, code: str) -> None:
 @pytest.mark.parametrize("choice", ["all-lost", "some"])
 def test_crash_at_every_step_is_over_when_it_is_done_again(choice: str, path: Path, disk: CrashDisk, code: str) -> None:
     fate = {"all-lost": ALL_LOST, "some": Choice(None, 3)}[choice]
-    for stopped, returned in steps_of(disk, lambda each: power_off(recover(path, each, code))):
-        found = stopped.after_crash(fate)
+    for found, returned in crashes_of(disk, lambda each: power_off(recover(path, each, code)), fate):
         opened = set[str]()
         for passphrase in (PASSPHRASE, NEW_PASSPHRASE):
             with (

@@ -54,6 +54,11 @@ def carried_key(local_key: LocalKey, salt: bytes, vault_id: bytes) -> StretchedP
     return StretchedPassphrase(derive(local_key.reveal(), salt, "memseal/v1/carried", vault_id))
 
 
+def trace_key(local_key: LocalKey, vault_id: bytes, device_id: bytes, nonce: bytes) -> RecordKey:
+    """Return what seals one file of traces."""
+    return RecordKey(derive(local_key.reveal(), b"", "memseal/v1/trace", vault_id, device_id, nonce))
+
+
 def receipt_key(local_key: LocalKey, vault_id: bytes, device_id: bytes) -> ReceiptKey:
     """Return what seals the receipts of this device."""
     return ReceiptKey(derive(local_key.reveal(), b"", "memseal/v1/receipt", vault_id, device_id))

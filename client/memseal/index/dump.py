@@ -11,7 +11,7 @@ import numpy as np
 
 from memseal.format.values import decode_value
 from memseal.index.view import View
-from memseal.memory.memory import ID_SIZE, Draft
+from memseal.memory.memory import Draft
 from memseal.memory.operations import (
     Dismiss,
     Embed,
@@ -25,6 +25,7 @@ from memseal.memory.operations import (
     first_place,
     make_stamp,
 )
+from memseal.memory.texts import ID_SIZE
 
 _PAGE = 500  # memories at a time: a page is all that is held of them
 _REMOVALS = 10_000  # of one operation

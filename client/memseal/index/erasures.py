@@ -6,6 +6,13 @@ from collections.abc import Iterable
 from memseal.index.doubles import Doubles
 from memseal.memory.operations import Dismiss, Erase, Stamp
 
+_SURVIVORS = """
+SELECT n FROM memories WHERE id IN (
+    SELECT m.id FROM memories m JOIN erased e ON e.target = m.of WHERE e.erasure = ?1
+    UNION SELECT s.derived FROM sources s JOIN erased e ON e.target = s.source WHERE e.erasure = ?1
+) ORDER BY stamp
+"""
+
 
 class Erasures:
     """The ids that were erased, by which operation, and whether the floor's checkpoint knows it."""
@@ -64,9 +71,19 @@ class Erasures:
         return self._connection.execute(query, (erasure,)).fetchone() is not None
 
     def survivors_of(self, erasure: bytes) -> list[int]:
-        """Return the `n` of memories that supersede an erased one and were not erased: written elsewhere meanwhile."""
-        query = "SELECT m.n FROM memories m JOIN erased e ON e.target = m.of WHERE e.erasure = ? ORDER BY m.stamp"
-        return [row[0] for row in self._connection.execute(query, (erasure,))]
+        """Return the `n` of memories that supersede an erased one, or were derived from one, and were not erased:
+        written elsewhere meanwhile.
+        """
+        rows = self._connection.execute(_SURVIVORS, (erasure,))
+        return [row[0] for row in rows]
+
+    def orphans(self) -> set[bytes]:
+        """Return the ids of what jobs made of erased memories, and nobody erased: made elsewhere meanwhile."""
+        query = (
+            "SELECT m.id FROM memories m JOIN sources s ON s.derived = m.id JOIN erased e ON e.target = s.source"
+            " WHERE m.tier IS NOT NULL"
+        )
+        return {row[0] for row in self._connection.execute(query)}
 
     def dismiss(self, operation: Dismiss) -> None:
         """Note records that were given up."""

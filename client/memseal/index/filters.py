@@ -6,15 +6,29 @@ from datetime import datetime
 from typing import Any
 
 from memseal.errors import FilterUnknown
+from memseal.index.validity import believed
 from memseal.memory.memory import State, to_microseconds
+from memseal.memory.traits import ATOM
 
+STALE = (
+    "EXISTS (SELECT 1 FROM sources s JOIN memories o ON o.id = s.source"
+    " WHERE s.derived = m.id AND o.state <> 0)"
+)
+"""Whether a memory was made of one that is not active any more."""
 STATES: Mapping[str, str] = {
-    "active": f"m.state = {int(State.ACTIVE)}",
+    # What was made of memories speaks for them no longer where one of them was replaced or taken back.
+    "active": f"m.state = {int(State.ACTIVE)} AND (m.tier IS NULL OR NOT {STALE})",
     "superseded": f"m.state & {int(State.SUPERSEDED)}",
     "retracted": f"m.state & {int(State.RETRACTED)}",
     "all": "1",
 }
-_EQUAL = ("kind", "author", "thread", "source", "origin")
+# Of a day, what was superseded since counts, and what was never true does not.
+_BELIEVED = f"m.state & {int(State.RETRACTED)} = 0"
+_EQUAL: Mapping[str, str] = {name: f"m.{name}" for name in ("kind", "author", "thread", "source", "origin")} | {
+    # The rules run over the memories that the other filters leave: nothing derived is stored.
+    "type": "coalesce(m.type, type_of(m.content))",
+    "tier": f"coalesce(m.tier, '{ATOM}')",
+}
 _TAGGED = (
     "EXISTS (SELECT 1 FROM tags t JOIN memories g ON g.id = t.target WHERE t.tag = ? AND (g.n = m.n OR g.same = m.n)"
     " AND NOT EXISTS (SELECT 1 FROM tags_removed r"
@@ -27,7 +41,7 @@ _TIMES: Mapping[str, str] = {
     "written_since": f"{_WRITTEN} >= ?",
     "written_until": f"{_WRITTEN} < ?",
 }
-NAMES = frozenset((*_EQUAL, *_TIMES, "tags", "state"))
+NAMES = frozenset((*_EQUAL, *_TIMES, "tags", "state", "as_of"))
 
 
 @dataclass(frozen=True)
@@ -40,9 +54,10 @@ class Condition:
 
 
 def condition(filters: Mapping[str, Any]) -> Condition:
-    """Return the condition of filters: equal `kind`, `author`, `thread`, `source`, `origin`; all of `tags`; `since` and
-    `until` (aware datetimes, half-open, on `captured_at` or else `written_at`), `written_since` and `written_until` (on
-    `written_at`); `state` (default `active`).
+    """Return the condition of filters: equal `kind`, `type`, `tier`, `author`, `thread`, `source`, `origin`; all of
+    `tags`; `since` and `until` (aware datetimes, half-open, on `captured_at` or else `written_at`), `written_since` and
+    `written_until` (on `written_at`); `state` (default `active`); `as_of` (aware datetime: what was believed then, of
+    any state but retracted if `state` is not given).
 
     Raises `FilterUnknown`, `TypeError` or `ValueError`.
     """
@@ -53,7 +68,8 @@ def condition(filters: Mapping[str, Any]) -> Condition:
     state = given.pop("state", "active")
     if state not in STATES:
         raise ValueError(f"state is one of {', '.join(STATES)}")
-    parts, values = ["m.same IS NULL", STATES[state]], list[Any]()
+    standing = _BELIEVED if "as_of" in given and filters.get("state") is None else STATES[state]
+    parts, values = ["m.same IS NULL", standing], list[Any]()
     for name, value in given.items():
         more, bound = _part(name, value)
         parts += more
@@ -70,14 +86,18 @@ def _part(name: str, value: Any) -> tuple[Sequence[str], Sequence[Any]]:
             raise TypeError("tags is a list of texts")
         _check_unicode(name, *tags)
         return [_TAGGED] * len(tags), tags
-    if name in _TIMES:
+    if name in _TIMES or name == "as_of":
         if not isinstance(value, datetime):
             raise TypeError(f"{name} is an aware datetime, not {type(value).__name__}")
-        return [_TIMES[name]], [to_microseconds(value)]
+        moment = to_microseconds(value)
+        if name == "as_of":
+            where, bound = believed(moment)
+            return [where], bound
+        return [_TIMES[name]], [moment]
     if not isinstance(value, str):
         raise TypeError(f"{name} is a text, not {type(value).__name__}")
     _check_unicode(name, value)
-    return [f"m.{name} = ?"], [value]
+    return [f"{_EQUAL[name]} = ?"], [value]
 
 
 def _check_unicode(name: str, *texts: str) -> None:

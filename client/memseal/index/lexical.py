@@ -2,12 +2,14 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from threading import Lock
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memseal.index.postings import Occurrences, Postings, Words
 from memseal.recall.stopwords import STOP_WORDS
 from memseal.recall.words import asked
 
@@ -31,40 +33,40 @@ class LexicalIndex:
 
     FTS5's own rank reads the size of each matching memory one by one: 160 ms for five common words among
     100,000 memories. Here the occurrences of a word come out as one string and numpy counts them, about six
-    times faster. No text of a query ever becomes part of an FTS5 expression.
+    times faster, and those of frequent words are kept. No text of a query ever becomes part of an FTS5 expression.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        connection.execute(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_words USING fts5vocab(main, memories_text, instance)"
-        )
-        self._analyser = _Analyser()
-        self._dull = frozenset(self._analyser.words(sorted(STOP_WORDS)))
+        self._words = Words(TOKENIZER)
+        self._postings = Postings(connection, self._words)
 
     def match(self, terms: Sequence[str]) -> "Matches":
         """Return where the terms occur; each is split and stemmed as the memories were."""
         (total,) = self._connection.execute("SELECT count(*) FROM memories").fetchone()
-        words = self._analyser.words(terms)
+        words = _split(self._words, terms)
         # Without its ending "one" is "on", and "WA" is what is left of "was".
         dull = 0
         for word, places in words.items():
-            dull |= places if word in self._dull else 0
-        return Matches(total, [_count(places, self._occurrences(word)) for word, places in words.items()], dull)
-
-    def _occurrences(self, word: str) -> NDArray[np.int64]:
-        row = self._connection.execute("SELECT group_concat(doc) FROM temp.memories_words WHERE term = ?", (word,))
-        joined: str | None = row.fetchone()[0]
-        return np.fromstring(joined or "", np.int64, sep=",")
+            dull |= places if word in _dull_words() else 0
+        found = zip(words.values(), self._postings.of(words), strict=True)
+        return Matches(total, [_Posting(places, occurrences) for places, occurrences in found], dull)
 
 
 @dataclass(frozen=True)
 class _Posting:
-    """The memories with one word, how often each has it, and the query's terms that it stands for (bits)."""
+    """Where one word occurs, and the query's terms that it stands for (bits)."""
 
     terms: int
-    numbers: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    at: Occurrences
+
+    @property
+    def numbers(self) -> NDArray[np.int32]:
+        return self.at.numbers
+
+    @property
+    def counts(self) -> NDArray[np.uint16]:
+        return self.at.counts
 
 
 class Matches:
@@ -93,14 +95,25 @@ class Matches:
         size = 1 + max((int(posting.numbers[-1]) for posting in self._postings), default=-1)
         scores = np.zeros(size)
         for posting in self._postings:
-            scores[posting.numbers] += self._gain(posting.numbers, posting.counts, 1.0)
+            scores[posting.numbers] += self._gain(posting.numbers.size, posting.counts, 1.0)
         if allowed is not None:
             scores[: allowed.size] *= allowed[:size]
             scores[allowed.size :] = 0
-        matching = np.flatnonzero(scores)
+        matching = np.flatnonzero(scores >= self._least(scores, limit))
         if matching.size <= limit:
             return matching
         return matching[np.argpartition(-scores[matching], limit - 1)[:limit]]
+
+    def _least(self, scores: NDArray[np.float64], limit: int) -> float:
+        """Return what the best `limit` all score at least, if there are so many: what the rarest word's best do.
+
+        Without it the half of a million memories would be sorted, that have one frequent word or another.
+        """
+        for posting in sorted(self._postings, key=lambda posting: posting.numbers.size):
+            some = scores[posting.numbers]
+            if np.count_nonzero(some) >= limit:
+                return float(np.partition(some, some.size - limit)[some.size - limit])
+        return float(np.nextafter(0, 1))
 
     def scores(
         self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]
@@ -115,49 +128,34 @@ class Matches:
         matched = np.zeros(numbers.size, np.uint64)
         relative = lengths / max(float(lengths.mean()), 1.0) if lengths.size else np.ones(0)
         for posting in self._postings:
-            place = np.minimum(np.searchsorted(posting.numbers, numbers), posting.numbers.size - 1)
+            # Of one type with what is searched, or all of that would be converted first.
+            place = np.searchsorted(posting.numbers, numbers.astype(posting.numbers.dtype))
+            place = np.minimum(place, posting.numbers.size - 1)
             rows = np.flatnonzero(posting.numbers[place] == numbers)
-            scores[rows] += self._gain(posting.numbers, posting.counts[place[rows]], relative[rows])
+            scores[rows] += self._gain(posting.numbers.size, posting.counts[place[rows]], relative[rows])
             matched[rows] |= np.uint64(posting.terms)
         return scores, matched
 
     def _gain(
-        self, having: NDArray[np.int64], counts: NDArray[np.int64], relative: NDArray[np.float64] | float
+        self, having: int, counts: NDArray[np.uint16], relative: NDArray[np.float64] | float
     ) -> NDArray[np.float64]:
         # The form of Lucene, whose rarity never falls below 0: a word that most memories have must not make
         # one worse.
-        rarity = np.log1p((self._total - having.size + 0.5) / (having.size + 0.5))
+        rarity = np.log1p((self._total - having + 0.5) / (having + 0.5))
         gain: NDArray[np.float64] = rarity * counts * (_K1 + 1) / (counts + _K1 * (1 - _B + _B * relative))
         return gain
 
 
-class _Analyser:
-    """Turns terms into words as `memories_text` does, by letting SQLite's own tokenizer do it."""
-
-    def __init__(self) -> None:
-        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        # Nothing of a query may reach the disk, not even a temporary file.
-        self._connection.execute("PRAGMA temp_store = MEMORY")
-        self._connection.execute(f'CREATE VIRTUAL TABLE query USING fts5(term, tokenize = "{TOKENIZER}")')
-        self._connection.execute("CREATE VIRTUAL TABLE words USING fts5vocab(query, instance)")
-        self._lock = Lock()
-
-    def words(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return the distinct words of the terms, each with the terms it comes from as bits."""
-        words: dict[str, int] = {}
-        with self._lock:
-            try:
-                self._connection.executemany(
-                    "INSERT INTO query (rowid, term) VALUES (?, ?)", enumerate(map(asked, terms))
-                )
-                for word, place in self._connection.execute("SELECT term, doc FROM words ORDER BY doc, offset"):
-                    words[word] = words.get(word, 0) | 1 << place
-            finally:
-                self._connection.execute("DELETE FROM query")
-        return words
+def _split(splitter: Words, terms: Sequence[str]) -> dict[str, int]:
+    """Return the distinct words of the terms, each with the terms it comes from as bits."""
+    words: dict[str, int] = {}
+    for word, place in splitter.places(list(enumerate(map(asked, terms)))):
+        words[word] = words.get(word, 0) | 1 << place
+    return words
 
 
-def _count(terms: int, occurrences: NDArray[np.int64]) -> _Posting:
-    # FTS5 lists the occurrences of a word in the order of the numbers.
-    starts = np.flatnonzero(np.diff(occurrences, prepend=-1))
-    return _Posting(terms, occurrences[starts], np.diff(starts, append=occurrences.size))
+@cache
+def _dull_words() -> frozenset[str]:
+    # Once for each process, and not before a search: it is half of what opening a small vault took.
+    with closing(Words(TOKENIZER)) as splitter:
+        return frozenset(_split(splitter, sorted(STOP_WORDS)))

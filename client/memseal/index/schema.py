@@ -3,8 +3,11 @@
 from memseal.index.lexical import TOKENIZER
 from memseal.recall.words import VERSION
 
+# An image of other tables, or of words that were split otherwise, is of no use: 2 is the version of the tables below.
+IMAGE_VERSION = 2 << 16 | VERSION
+
 SCHEMA = f"""
-PRAGMA user_version = {VERSION};
+PRAGMA user_version = {IMAGE_VERSION};
 CREATE TABLE memories (
     n INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE,
@@ -21,7 +24,10 @@ CREATE TABLE memories (
     origin TEXT,
     of BLOB,                        -- the memory that this one supersedes
     reason TEXT,                    -- why it was superseded
-    others BLOB,                    -- fields of newer software, msgpack
+    others BLOB,                    -- the rarer fields, and those of newer software, msgpack
+    type TEXT,                      -- as its writer named it
+    tier TEXT,                      -- NULL: an atom
+    seen INTEGER,                   -- of a derived memory: from how many others it was made
     same INTEGER,                   -- n of the memory that this one is the same as, if that is another
     state INTEGER NOT NULL DEFAULT 0,
     superseded_by INTEGER,          -- n
@@ -33,11 +39,14 @@ CREATE INDEX memories_thread ON memories (thread, position) WHERE thread IS NOT 
 CREATE INDEX memories_of ON memories (of) WHERE of IS NOT NULL;
 CREATE INDEX memories_origin ON memories (origin) WHERE origin IS NOT NULL;
 CREATE INDEX memories_same ON memories (same) WHERE same IS NOT NULL;
+CREATE INDEX memories_derived ON memories (tier) WHERE tier IS NOT NULL;
 CREATE INDEX memories_inactive ON memories (state) WHERE state <> 0 OR same IS NOT NULL;
 CREATE VIRTUAL TABLE memories_text USING fts5 (
     content, author, content = 'memories', content_rowid = 'n',
     tokenize = "{TOKENIZER}"
 );
+CREATE TABLE sources (source BLOB, derived BLOB, PRIMARY KEY (source, derived)) WITHOUT ROWID;
+CREATE INDEX sources_derived ON sources (derived);
 CREATE TABLE retractions (
     id BLOB PRIMARY KEY, target BLOB NOT NULL, stamp BLOB NOT NULL, retracted INTEGER NOT NULL, at INTEGER NOT NULL,
     reason TEXT
@@ -60,13 +69,13 @@ CREATE TABLE dismissed (stream BLOB, record INTEGER, PRIMARY KEY (stream, record
 
 INSERT = """
 INSERT INTO memories (n, id, stamp, fingerprint, content, kind, source, author, thread, position, captured_at,
-                      written_at, origin, of, reason, others, vector)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                      written_at, origin, of, reason, others, vector, type, tier, seen)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 MEMORY = """
 SELECT m.id, m.content, m.kind, m.source, m.written_at, m.captured_at, m.author, m.thread, m.position, m.origin,
-       m.state, m.of, m.n, (SELECT id FROM memories WHERE n = m.superseded_by)
+       m.state, m.of, m.n, (SELECT id FROM memories WHERE n = m.superseded_by), m.others
 FROM memories m
 """
 

@@ -19,11 +19,14 @@ from memseal.errors import FormatError
 from memseal.format.values import decode_value, encode_value
 from memseal.index.doubles import Doubles
 from memseal.index.erasures import Erasures
-from memseal.index.schema import INSERT, MEMORY, SCHEMA, WHOLE
+from memseal.index.schema import IMAGE_VERSION, INSERT, MEMORY, SCHEMA, WHOLE
 from memseal.memory.doubles import order, ordered
 from memseal.memory.memory import Draft, Memory, State, from_microseconds
 from memseal.memory.operations import Erase, Remember, Retraction, Setting, Stamp, Tagging
-from memseal.recall.words import VERSION, indexed
+from memseal.memory.proposals import PROPOSAL, proposed_id
+from memseal.memory.traits import PLAIN, read_traits, seen_of, sources_of, tier_of
+from memseal.memory.types import type_of
+from memseal.recall.words import indexed
 
 _GROUP = "SELECT id FROM memories WHERE n = ?1 OR same = ?1"
 _TEXT = "SELECT n, indexed(content), indexed(coalesce(author, '')) FROM memories WHERE n = ?"
@@ -51,9 +54,10 @@ class VaultState:
             self.connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         else:
             self.connection.deserialize(image)
-            if self._one("PRAGMA user_version") != VERSION:
-                raise FormatError("record_content", "an image whose words were split by other rules")
+            if self._one("PRAGMA user_version") != IMAGE_VERSION:
+                raise FormatError("record_content", "an image of other tables, or of words split by other rules")
         self.connection.create_function("indexed", 1, indexed, deterministic=True)
+        self.connection.create_function("type_of", 1, type_of, deterministic=True)
         # Nothing may reach the disk: temporary tables and sorts stay in memory too.
         self.connection.execute("PRAGMA temp_store = MEMORY")
         self.connection.execute("PRAGMA synchronous = OFF")
@@ -127,6 +131,7 @@ class VaultState:
             ],
         )
         self._add_tags(new)
+        self._add_sources(new)
         self._unite(prints, first)
         self._follow(new)
         for operation in self.doubles.different([batch[place].operation for place in tied.values()]):
@@ -187,7 +192,9 @@ class VaultState:
         self.connection.executemany("INSERT OR IGNORE INTO tags_removed VALUES (?, ?, ?)", removed)
 
     def apply_setting(self, operation: Setting, stamp: Stamp) -> None:
-        """Apply a setting: the highest stamp counts."""
+        """Apply a setting: the highest stamp counts; a proposal that was erased has no effect."""
+        if operation.name.startswith(PROPOSAL) and proposed_id(operation.name) in self.erasures.ids:
+            return
         before = self._one("SELECT stamp FROM settings WHERE name = ?", (operation.name,))
         later = True if before is None else None if before == stamp else stamp > before
         if self.doubles.counts(b"setting" + operation.name.encode(), operation, later):
@@ -243,9 +250,10 @@ class VaultState:
             self.connection.execute(f"DELETE FROM {table} WHERE target = ?", (memory_id,))  # noqa: S608 - our own text
         self.connection.execute("UPDATE retractions SET reason = NULL WHERE target = ?", (memory_id,))
         self.doubles.forget(memory_id)
+        proposed = self.connection.execute("DELETE FROM settings WHERE name = ?", (PROPOSAL + memory_id.hex(),)).rowcount
         row = self.connection.execute("SELECT n, of FROM memories WHERE id = ?", (memory_id,)).fetchone()
         if row is None:
-            return False
+            return proposed > 0
         number, of = row
         identity = self._identity(number)
         self._remove_row(number)
@@ -258,8 +266,21 @@ class VaultState:
         return True
 
     def family(self, number: int) -> set[bytes]:
-        """Return the ids that an erase of a memory names: all that are the same, its ancestors, its descendants."""
-        return self._related(number, _PARENTS) | self._related(number, _CHILDREN)
+        """Return the ids that an erase of a memory names: all that are the same, its ancestors, its descendants, and
+        what was derived from any of these.
+        """
+        return self.with_derived(self._related(number, _PARENTS) | self._related(number, _CHILDREN))
+
+    def with_derived(self, ids: set[bytes]) -> set[bytes]:
+        """Return ids, and those of all that was derived from one of them, through any number of steps."""
+        found, due = set(ids), list(ids)
+        while due:
+            query = "SELECT coalesce(m.same, m.n) FROM sources s JOIN memories m ON m.id = s.derived WHERE s.source = ?"
+            for (derived,) in self.connection.execute(query, (due.pop(),)).fetchall():
+                more = self._related(derived, _CHILDREN) - found
+                found |= more
+                due += more
+        return found
 
     def _related(self, number: int, step: str) -> set[bytes]:
         found, due = set[bytes](), [number]
@@ -294,10 +315,29 @@ class VaultState:
         value = self._one("SELECT value FROM settings WHERE name = ?", (name,))
         return None if value is None else decode_value(value)
 
+    def settings_named(self, beginning: str) -> list[tuple[str, Any]]:
+        """Return (name, value) of all settings whose names begin so, in the order of their names."""
+        query = "SELECT name, value FROM settings WHERE name >= ? AND name < ? ORDER BY name"
+        rows = self.connection.execute(query, (beginning, beginning + "\U0010ffff"))
+        return [(name, decode_value(value)) for name, value in rows]
+
+    def setting_stamp(self, name: str) -> Stamp | None:
+        """Return the stamp of the setting that counts under a name, or None."""
+        stamp: Stamp | None = self._one("SELECT stamp FROM settings WHERE name = ?", (name,))
+        return stamp
+
     def number_of(self, memory_id: bytes) -> int | None:
         """Return the `n` that an id leads to: its own, or that of the memory it is the same as."""
         number: int | None = self._one("SELECT coalesce(same, n) FROM memories WHERE id = ?", (memory_id,))
         return number
+
+    def ids_of(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Return the ids of memories by `n`."""
+        found: dict[int, bytes] = {}
+        for some in _chunks(numbers):
+            marks = ",".join("?" * len(some))
+            found.update(self.connection.execute(f"SELECT n, id FROM memories WHERE n IN ({marks})", some))  # noqa: S608
+        return found
 
     def number_with(self, memory_id: bytes) -> int | None:
         """Return the `n` of the memory with this id itself."""
@@ -428,6 +468,7 @@ class VaultState:
         self.connection.execute(INSERT, _row(number, fingerprint, item))
         self.connection.execute(f"INSERT INTO memories_text (rowid, content, author) {_TEXT}", (number,))
         self._add_tags([item.operation])
+        self._add_sources([item.operation])
 
     def _remove_row(self, number: int) -> None:
         """Remove a memory's row and its words."""
@@ -435,11 +476,20 @@ class VaultState:
             f"INSERT INTO memories_text (memories_text, rowid, content, author) SELECT 'delete', * FROM ({_TEXT})",  # noqa: S608
             (number,),
         )
+        self.connection.execute(
+            "DELETE FROM sources WHERE derived = (SELECT id FROM memories WHERE n = ?)", (number,)
+        )
         self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
 
     def _add_tags(self, operations: Iterable[Remember]) -> None:
         rows = [(operation.id, tag, operation.id) for operation in operations for tag in operation.draft.tags]
         self.connection.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?, ?)", rows)
+
+    def _add_sources(self, operations: Iterable[Remember]) -> None:
+        derived = [each for each in operations if each.draft.others]
+        rows = [(source, each.id) for each in derived for source in sources_of(each.draft.others)]
+        if rows:
+            self.connection.executemany("INSERT OR IGNORE INTO sources VALUES (?, ?)", rows)
 
     def _unite(self, prints: Sequence[int], first: int) -> None:
         """Find among new memories those that are the same as another."""
@@ -560,6 +610,7 @@ class VaultState:
             reason=self._reason(number, state),
             supersedes=None if row[11] is None else row[11].hex(),
             superseded_by=None if row[13] is None else row[13].hex(),
+            traits=PLAIN if row[14] is None else read_traits(decode_value(row[14])),
         )
 
     def _reason(self, number: int, state: State) -> str | None:
@@ -601,6 +652,7 @@ def _lowest(batch: Sequence[Stamped]) -> dict[bytes, Stamped] | None:
 
 def _row(number: int, fingerprint: int, item: Stamped) -> tuple[Any, ...]:
     operation, draft = item.operation, item.operation.draft
+    others = draft.others
     return (
         number,
         operation.id,
@@ -617,8 +669,11 @@ def _row(number: int, fingerprint: int, item: Stamped) -> tuple[Any, ...]:
         draft.origin,
         operation.of,
         operation.reason,
-        encode_value(draft.others) if draft.others else None,
+        encode_value(others) if others else None,
         item.stamp if item.has_vector else None,
+        others.get("type"),
+        tier_of(others),
+        seen_of(others),
     )
 
 

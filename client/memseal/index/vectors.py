@@ -1,4 +1,4 @@
-"""Exact search over the vectors of all memories, in float16 as they lie in the records."""
+"""Search over the vectors of all memories, in float16 as they lie in the records."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -10,17 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memseal.errors import VectorInvalid
+from memseal.index import approximation
+from memseal.index.approximate import ApproximateIndex
 
 Codes = bytes | bytearray | memoryview | NDArray[np.float16]
 
 _DEAD = -1
+_PIECE = 8 << 20
 
 
 class VectorIndex:
     """Unit vectors of one dimension, each known by its memory's number.
 
     A number has at most one vector: adding it again replaces the older one. All methods may be called from
-    any thread.
+    any thread. From `APPROXIMATE_FROM` vectors on an approximate index, built in the background, chooses what is
+    compared; until it is there, and where a filter leaves little, all are.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -37,6 +41,11 @@ class VectorIndex:
         self._buffer: NDArray[np.uint8] | None = None
         # FAISS lets go of the GIL while it searches, and an add moves the memory that is searched.
         self._lock = Lock()
+        self._approximation = approximation.Approximation(dimension, self._lock, self._copied)
+
+    def close(self) -> None:
+        """End what goes on in the background."""
+        self._approximation.close()
 
     @classmethod
     def from_codes(cls, dimension: int, numbers: NDArray[np.int64], codes: Codes) -> Self:
@@ -88,11 +97,13 @@ class VectorIndex:
             known = rows != _DEAD
             if known.any():
                 self._view()[rows[known]] = matrix[known].view("<f2")
+                self._approximation.restated(rows[known].tolist())
                 numbers, matrix = numbers[~known], matrix[~known]
                 if numbers.size == 0:
                     return
             first = self._faiss.ntotal
             self._faiss.add_sa_codes(matrix)
+            self._approximation.added(matrix.view("<f2"))
             self._numbers = _grown(self._numbers, first + numbers.size)
             self._numbers[first : first + numbers.size] = numbers
             self._rows = _grown(self._rows, int(numbers.max()) + 1)
@@ -104,6 +115,7 @@ class VectorIndex:
             if number in self:
                 row = self._rows[number]
                 self._view()[row] = 0  # a vector can be turned back into its text: an erased one must be gone
+                self._approximation.forget()
                 self._bury(np.array([row]))
                 self._rows[number] = _DEAD
 
@@ -113,13 +125,17 @@ class VectorIndex:
         """Return the numbers and cosines of the `limit` nearest vectors, best first, among those `allowed`.
 
         `allowed` is a mask indexed by number; a number beyond its end is not allowed. It is applied inside
-        the search, so that a narrow filter still finds `limit` vectors if there are as many.
+        the search, so that a narrow filter still finds `limit` vectors if there are as many. Of many vectors a few of
+        the nearest may be missed, seldom one of the first ten; the cosines are exact.
         """
         wanted = self._query(query)
         with self._lock, _one_thread():
             limit = min(limit, self._faiss.ntotal)
             if limit < 1:
                 return np.empty(0, np.int64), np.empty(0, np.float32)
+            chosen = self._chosen(wanted, limit, allowed)
+            if chosen is not None:
+                return self._compared(wanted, limit, chosen)
             # FAISS keeps only a pointer to the bits: `bits` must live until the search is over.
             bits = self._bits(allowed)
             if bits is None:
@@ -128,6 +144,31 @@ class VectorIndex:
                 scores, rows = self._faiss.search(wanted, limit, params=_only(bits))
             found = rows[0] >= 0
             return self._numbers[rows[0][found]], scores[0][found]
+
+    def _chosen(
+        self, query: NDArray[np.float32], limit: int, allowed: NDArray[np.bool_] | None
+    ) -> NDArray[np.int64] | None:
+        """Return the rows to compare, or None for all; by number, since going through all rows takes a millisecond."""
+        total = self._faiss.ntotal
+        share = 1.0 if allowed is None else min(1.0, np.count_nonzero(allowed) / total)
+        rows = self._approximation.choose(query, limit, total, share)
+        if rows is None:
+            return None
+        numbers = self._numbers[rows]
+        kept = numbers != _DEAD
+        if allowed is not None:
+            kept &= numbers < allowed.size
+            kept[kept] = allowed[numbers[kept]]
+        return rows[kept] if np.count_nonzero(kept) >= limit else None
+
+    def _compared(
+        self, query: NDArray[np.float32], limit: int, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the numbers and cosines of the nearest among some rows; by FAISS, so that equal ones are equal."""
+        some = _empty(self.dimension)
+        some.add_sa_codes(self._view()[rows].view(np.uint8))
+        scores, places = some.search(query, limit)
+        return self._numbers[rows[places[0]]], scores[0]
 
     def similarities(self, query: NDArray[np.float32], numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the cosine of the query to the vector of each number; NaN where there is none."""
@@ -153,6 +194,24 @@ class VectorIndex:
             view = self._view()
             return bytes(view.data if self._dead == 0 else view[self._living()].data)
 
+    def take_approximation(self, content: NDArray[np.uint8]) -> None:
+        """Go on with what `approximation` gave for these vectors; what does not fit is passed over, and built anew."""
+        index = ApproximateIndex.from_bytes(self.dimension, self._faiss.ntotal, content)
+        if index is not None:
+            self._approximation.take(index)
+
+    def approximation(self) -> NDArray[np.uint8] | None:
+        """Return the approximate index for the vectors of `codes()`, or None where there are too few to need one."""
+        if not self._approximation.fits(len(self)):
+            return None
+        self._approximation.settle()
+        with self._lock:
+            content = None if self._dead else self._approximation.content()
+        if content is not None:
+            return content
+        pieces = (np.frombuffer(piece, "<f2").reshape(-1, self.dimension) for piece in self.code_pieces(_PIECE))
+        return approximation.built(self.dimension, pieces)
+
     def code_pieces(self, size: int) -> Iterator[bytes]:
         """Yield what `codes()` gives in pieces of whole vectors, of about `size` bytes."""
         step = max(1, size // (2 * self.dimension))
@@ -174,6 +233,9 @@ class VectorIndex:
             owning = _empty(self.dimension)
             owning.add_sa_codes(self._view().view(np.uint8))
             self._faiss, self._buffer = owning, None
+
+    def _copied(self, first: int, count: int) -> NDArray[np.float16]:
+        return self._view()[first : first + count].copy()
 
     def _living(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._numbers[: self._faiss.ntotal] != _DEAD)

@@ -5,8 +5,8 @@ from typing import Any, Final, cast
 
 from memseal.format.primitives import sha256
 from memseal.format.values import encode_value
-from memseal.memory.memory import ID_SIZE
 from memseal.memory.operations import Operation, Remember, encode_operation
+from memseal.memory.texts import ID_SIZE
 
 _LEFT_OUT: Final = frozenset("id stamp written_at tags embedding".split())
 

@@ -8,13 +8,18 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from memseal.errors import MemoryInvalid
+from memseal.memory.texts import ID_SIZE as ID_SIZE
+from memseal.memory.texts import check_text
+from memseal.memory.texts import parse_id as parse_id
+from memseal.memory.traits import OWNER_ONLY, PLAIN, Derivation, Location, Traits, written_traits
+from memseal.memory.types import type_of
 
 KINDS: Final = ("fact", "decision", "preference", "episode", "hazard", "note")
 DEFAULT_KIND: Final = "note"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _I64 = 1 << 63
-ID_SIZE: Final = 16
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class State(IntEnum):
@@ -24,6 +29,8 @@ class State(IntEnum):
     SUPERSEDED = 1
     RETRACTED = 2
     BOTH = 3
+    HELD = 4
+    """Proposed, and no memory yet: `proposals` lists it, nothing else does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,42 @@ class Memory:
     reason: str | None = field(default=None, repr=False)
     supersedes: str | None = None
     superseded_by: str | None = None
+    traits: Traits = field(default=PLAIN, repr=False)
+
+    @property
+    def type(self) -> str:
+        """One of episodic, semantic, persona, procedural: as its writer named it, or else as the rules say."""
+        return self.traits.type or type_of(self.content)
+
+    @property
+    def tier(self) -> str:
+        """`atom`, or what was made of others: `composite`, `affinity`."""
+        return self.traits.tier
+
+    @property
+    def owner(self) -> str | None:
+        """Whose it is; None: whose the vault is."""
+        return self.traits.owner
+
+    @property
+    def policy(self) -> Mapping[str, Any]:
+        """Who may read it."""
+        return self.traits.stated_policy or OWNER_ONLY
+
+    @property
+    def location(self) -> Location | None:
+        """Where it was."""
+        return self.traits.location
+
+    @property
+    def derived_from(self) -> tuple[str, ...]:
+        """The ids of the memories from whose text this one was made."""
+        return self.traits.derived_from
+
+    @property
+    def derivation(self) -> Derivation | None:
+        """How it was made of them, where a job did."""
+        return self.traits.derivation
 
 
 class Draft(NamedTuple):
@@ -64,8 +107,8 @@ class Draft(NamedTuple):
     position: int | None = None
     captured_at: int | None = None
     origin: str | None = None
-    others: Mapping[str, Any] = MappingProxyType({})
-    """Fields of newer software, carried on."""
+    others: Mapping[str, Any] = _NONE
+    """The rarer fields as they are stored (`traits`), and those of newer software: carried on."""
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -94,49 +137,33 @@ def draft(
     position: int | None = None,
     captured_at: datetime | None = None,
     origin: str | None = None,
+    **traits: Any,
 ) -> Draft:
-    """Return a memory's fields, checked; raises `MemoryInvalid` or `TypeError` that name the field, never its text."""
+    """Return a memory's fields, checked (`traits`: those of `written_traits`).
+
+    Raises `MemoryInvalid` or `TypeError` that name the field, never its text.
+    """
     if isinstance(tags, str):
         raise TypeError("tags is a list of texts, not one text")
     if kind not in KINDS:
         raise MemoryInvalid(f"kind is one of {', '.join(KINDS)}")
     return Draft(
-        content=_text("content", content),
-        source=_text("source", source),
+        content=check_text("content", content),
+        source=check_text("source", source),
         kind=kind,
-        tags=() if tags == () else tuple(dict.fromkeys(_text("tag", tag) for tag in tags)),
-        author=None if author is None else _text("author", author),
-        thread=None if thread is None else _text("thread", thread),
+        tags=() if tags == () else tuple(dict.fromkeys(check_text("tag", tag) for tag in tags)),
+        author=None if author is None else check_text("author", author),
+        thread=None if thread is None else check_text("thread", thread),
         position=_optional_integer("position", position),
         captured_at=_moment("captured_at", captured_at),
-        origin=None if origin is None else _text("origin", origin),
+        origin=None if origin is None else check_text("origin", origin),
+        others=written_traits(**traits) if traits else _NONE,
     )
 
 
 def check_reason(reason: str | None) -> str | None:
     """Return a reason that can be stored."""
-    return None if reason is None else _text("reason", reason)
-
-
-def _text(name: str, value: str) -> str:
-    if type(value) is not str:
-        if not isinstance(value, str):
-            raise TypeError(f"{name} is a text, not {type(value).__name__}")
-        value = str(value)
-    if not value or value.isspace():
-        raise MemoryInvalid(f"{name} is empty")
-    if not value.isascii() and not _is_unicode(value):
-        raise MemoryInvalid(f"{name} has a lone surrogate: it is not valid Unicode text")
-    return value
-
-
-def _is_unicode(value: str) -> bool:
-    # On its own, so that the text, which the encoding error holds, is no context of ours.
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return None if reason is None else check_text("reason", reason)
 
 
 def _optional_integer(name: str, value: int | None) -> int | None:
@@ -157,16 +184,3 @@ def _moment(name: str, value: datetime | None) -> int | None:
     if value.tzinfo is None:
         raise MemoryInvalid(f"{name} has no zone: use datetime.now(timezone.utc) or datetime(…, tzinfo=…)")
     return to_microseconds(value)
-
-
-def parse_id(value: str) -> bytes:
-    """Return the 16 bytes of a memory id; `ValueError` for what is not 32 hex digits."""
-    if not isinstance(value, str):
-        raise TypeError(f"a memory id is a text of 32 hex digits, not {type(value).__name__}")
-    try:
-        raw = bytes.fromhex(value)
-    except ValueError:
-        raw = b""
-    if len(raw) != ID_SIZE or len(value) != 2 * ID_SIZE:
-        raise ValueError("a memory id has 32 hex digits")
-    return raw

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 from memseal.errors import FormatError
 from memseal.format.counters import most_counter
 from memseal.format.fields import U32, Fields
-from memseal.format.media import decode_media
-from memseal.memory.memory import ID_SIZE, Draft
+from memseal.memory.memory import Draft
+from memseal.memory.texts import ID_SIZE
+from memseal.memory.traits import check_traits
 
 Stamp: TypeAlias = bytes
 """Counter (u64) ‖ position (u32) ‖ operation id (16): compares as bytes in the order of operations."""
@@ -232,10 +233,11 @@ def _decode_memory(value: dict[str, Any], operation_id: bytes, of: bytes | None 
         and (reason is None or type(reason) is str)
     ):
         _refuse("author, thread, origin or reason")
-    if (media := get("media")) is not None:
-        decode_media(media)  # carried on as it is: this layer has no use for it
     texts = () if tags is None else _texts(tags, "tags")
-    others = {} if _KNOWN.issuperset(value) else {name: value[name] for name in value if name not in _KNOWN}
+    others: dict[str, Any] = {}
+    if not _KNOWN.issuperset(value):
+        others = {name: more for name, more in value.items() if name not in _KNOWN}
+        check_traits(others)
     draft = Draft(content, source, kind, texts, author, thread, position, captured_at, origin, others)
     return Remember(operation_id, draft, written_at, row, of, None if of is None else reason)
 

@@ -43,12 +43,16 @@ NOT_NAMES: Final = frozenset(
     usa uk eu us ceo cto cfo hr ok faq pdf csv sms gps vip asap fyi re cc bcc fwd attn tel fax mobile home work office
     sie er ich wir ihr mein meine dein deine unser der die das den dem ein eine und ist il elle nous vous je
     mon ma mes le la les un une et est
-    el ella yo mi su los las una es lo gli io noi lui lei eu ele ela nós seu sua het een ik hij zij wij
+    el yo mi su los las una es lo gli io noi lui lei eu ele ela nós seu sua het een ik hij zij wij
     visa mastercard amex passwort steuer mobil telefon adresse kontakt lon lat hf openai anthropic
     doctor nurse hospital bank school university college company department team group inc ltd llc corp co gmbh plc
     street avenue road lane drive boulevard suite apt unit box floor english french german spanish chinese japanese
     italian russian american british european african asian australian canadian indian the and for not you your with
     this that have has had was were are would can could should might must shall did does done been being
+    konto cookie cookies sessionid authorization bearer aadhaar pan geburtsdatum geboren reisepass führerschein ausweis
+    adresse straße strasse rue calle anschrift medicare medicaid whatsapp telegram signal eur usd gbp chf btc eth login
+    username account card expiry exp cvv cvc swift bic sort routing iban nino nhs dni nie nif cpf cnpj pesel bsn cnp oib
+    insee nir rrn nric sin tfn passport licence license driver insurance security social birth birthday born female male
     christmas easter internet google facebook twitter instagram linkedin github python java javascript windows linux
     android ios excel word bot ai pii gdpr hipaa mr mrs ms miss dr prof sir madam lord lady
     """.split()

@@ -31,7 +31,8 @@ class Packet:
     """What was recalled: `text` for a model, never longer than the budget; `hits` for a program, best first.
 
     `status` is `ok` exactly where there are hits; otherwise `reason` says why not. `gap` is one line that names what
-    matches and is not in the text, or empty. `receipt` accounts for all of it.
+    matches and is not in the text, or empty. `receipt` accounts for all of it; `trace_id` names the trace that
+    `Vault.explain` tells it from, None where none is kept.
     """
 
     status: Status
@@ -40,3 +41,4 @@ class Packet:
     hits: tuple[Recalled, ...] = field(repr=False)
     gap: str
     receipt: Receipt
+    trace_id: str | None = field(default=None, compare=False)

@@ -94,6 +94,39 @@ def rank(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One candidate, a hit or not: its score as `rank` has it, its own two, and whether it is related to the query."""
+
+    number: int
+    score: float
+    lexical: float
+    cosine: float | None
+    related: bool
+
+
+def scored(
+    query: Query, candidates: Candidates, *, floor: float, most: int, weights: Weights | None = None
+) -> list[Scored]:
+    """Return the best candidates, at most `most`, also those under the floor: what `rank` chose from."""
+    weights = weights or Weights()
+    pairs = neighbours(candidates, weights)
+    total = _score(query, candidates, pairs, weights).total
+    related = supported(pairs, _relevant(query, candidates, floor))
+    best = np.lexsort((candidates.numbers, -total))[:most]
+    return [
+        Scored(number, score, lexical, None if cosine != cosine else cosine, near)
+        for number, score, lexical, cosine, near in zip(
+            candidates.numbers[best].tolist(),
+            total[best].tolist(),
+            candidates.lexical[best].tolist(),
+            candidates.cosine[best].tolist(),
+            related[best].tolist(),
+            strict=True,
+        )
+    ]
+
+
 def _shared(query: Query, candidates: Candidates, order: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     """Return the first `limit`, of which half the places are kept for the memories of the time that the query names.
 

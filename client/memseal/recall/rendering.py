@@ -1,5 +1,6 @@
 """What a model is given of the memories: quoted data in a frame that no memory can leave (recall.md §5)."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -58,6 +59,25 @@ def render(entries: Sequence[Entry]) -> str:
     """Return the text, oldest memory first, so that the same memories give the same text whatever was asked."""
     lines = [_line(entry) for entry in sorted(entries, key=_place)]
     return OPENING + "".join(f"{line}\n" for line in lines) + CLOSING
+
+
+# A memory's line: nothing that is quoted can end a line or begin one, so that it ends with the id of its memory.
+_ITEM: Final = re.compile(r'- ".*; id ([0-9a-f]{32})\]\n?')
+
+
+def pieces_of(text: str) -> list[tuple[str | None, str]]:
+    """Return a rendered text, or one around it, in pieces: the id of the memory that each shows, and its stretch.
+
+    Joined they are the text.
+    """
+    pieces = list[tuple[str | None, str]]()
+    for line in text.splitlines(keepends=True):
+        found = _ITEM.fullmatch(line)
+        if found is None and pieces and pieces[-1][0] is None:
+            pieces[-1] = (None, pieces[-1][1] + line)
+        else:
+            pieces.append((found[1] if found else None, line))
+    return pieces
 
 
 def _fits(entries: Sequence[Entry], budget: int, count: Count) -> bool:

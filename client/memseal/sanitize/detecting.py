@@ -73,17 +73,17 @@ class Detector:
     def _names(self, texts: Sequence[str]) -> list[list[Span]]:
         if self._model is None:
             return [[] for _ in texts]
-        found = self._model.names(texts)
-        # The model knows names by their capitals: where all or no letters are, it reads them anew.
+        # The model knows names by their capitals: where all or no letters are, it reads them anew, in the same batch.
         odd = [
             (place, changed) for place, text in enumerate(texts) if (changed := _recased(text, self._lexicon)) != text
         ]
-        for (place, _), more in zip(odd, self._model.names([changed for _, changed in odd]), strict=True):
+        found = self._model.names([*texts, *(changed for _, changed in odd)])
+        for (place, _), more in zip(odd, found[len(texts) :], strict=True):
             found[place] = [
                 *found[place],
                 *(span._replace(source="spacy, recased") for span in more if span.type != "ORGANIZATION"),
             ]
-        return found
+        return found[: len(texts)]
 
     def _found(self, text: str, named: Iterable[Span]) -> list[Span]:
         data = [

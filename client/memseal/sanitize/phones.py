@@ -42,7 +42,7 @@ _SHAPE: Final = re.compile(r"[()+]|^\d{1,5}(?:[\s./-]\d{2,5})+$|^0\d{6,}|^0\d{2,
 _CUE: Final = re.compile(
     (
         r"(?:phone|tel|telephone|mobil|cell|call|ring|dial|fax|text|sms|whatsapp|number|reach|contact"
-        r"|handy|telefon|portable|móvil|celular|手机|电话|携帯|電話|office|ext|büro|line|hotline|☎"
+        r"|handy|telefon|portable|móvil|celular|手机|电话|携帯|電話|office|ext|büro|line|hotline|\bph\b|tlf|☎"
         r"|📞)[^\n]{0,24}$"
     ),
     re.IGNORECASE,

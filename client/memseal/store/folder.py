@@ -13,8 +13,9 @@ LOGS = "logs"
 CHECKPOINTS = "checkpoints"
 PARTS = "parts"
 CACHE = "cache"
+TRACES = "traces"
 LOCK = "lock"
-_FOLDERS = (KEYRING, LOGS, CHECKPOINTS, PARTS, CACHE)
+_FOLDERS = (KEYRING, LOGS, CHECKPOINTS, PARTS, CACHE, TRACES)
 _SUFFIX = ".mseal"
 _UNFINISHED = ".new"
 _BEGUN = ".begun"
@@ -60,12 +61,15 @@ class VaultFolder:
                 self._disk.write(fresh, offset, piece)
                 offset += len(piece)
             self._disk.sync(fresh)
+            # Until the folder is synced the name may fall back to the file before: whoever appends has to do it.
+            self._durable_names.discard(name)
             self._disk.rename(fresh, path)
         except DiskError:
             with contextlib.suppress(DiskError):
                 self._disk.remove(fresh)  # on a full disk it takes the room that a smaller write could use
             raise
         self._disk.sync_folder(path.parent)
+        self._durable_names.add(name)
 
     def begun_names(self, folder: str) -> list[str]:
         """Return the names of files in a folder of which a beginning is kept."""
@@ -83,6 +87,13 @@ class VaultFolder:
     def forget_begun(self, name: str) -> None:
         """Remove the beginning of a file."""
         self._disk.remove(self.path / (name + _BEGUN))
+
+    def jot(self, name: str, offset: int, content: bytes) -> None:
+        """Write at an offset, making the file where it is missing; not durably: for what may be lost in a power cut."""
+        path = self.path / name
+        if offset == 0:
+            self._disk.make_folder(path.parent)
+        self._disk.write(path, offset, content)
 
     def append(self, name: str, offset: int, *pieces: bytes) -> None:
         """Write at the end of the good part of a file, cutting off what is beyond it.

@@ -1,7 +1,8 @@
 """One round of synchronisation (sync-protocol §6): decides which request is next and takes in the answers."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Protocol, TypeAlias, TypeVar
 
 from memseal.errors import (
@@ -37,6 +38,8 @@ from memseal.sync.messages import (
 
 PULL_LIMIT = 8 << 20
 """Bytes asked for at once, as many as a server gives; of a larger record the pieces are held until it is whole."""
+# Of a log at once while it goes well: the next piece comes while this one is checked, and one fsync is worth it.
+_PIECE = 4 << 20
 HELD_MOST = (64 << 20) + PULL_LIMIT
 """More than any record or object takes: what grows beyond it is never whole."""
 # Another device can push between our look and our put; each look shows its progress, so few are needed.
@@ -76,6 +79,7 @@ class Seen:
 Wanted = TypeVar("Wanted", Heads, Content, Stored)
 Result = TypeVar("Result")
 Steps: TypeAlias = Generator[Request, Answer, Result]
+_Following: TypeAlias = tuple[bytes, End] | None
 
 
 class Replica(Protocol):
@@ -206,6 +210,7 @@ class SyncSession:
         self._healed = set[bytes]()
         self._stored = dict[bytes, End]()
         self._refused = dict[bytes, tuple[str, str]]()
+        self._ahead: Callable[[], Request | None] | None = None
         self._steps = self._run()
         self._request: Request | None = next(self._steps)
 
@@ -213,8 +218,13 @@ class SyncSession:
         """Return the request to carry, or None at the end."""
         return self._request
 
+    def following(self) -> Request | None:
+        """Return what is asked next if the last request is answered as expected: it may be sent before that is."""
+        return None if self._ahead is None else self._ahead()
+
     def receive(self, answer: Answer) -> None:
         """Take the answer to the last request; raises what the round ends with, if it ends badly."""
+        self._ahead = None
         try:
             self._request = self._steps.send(answer)
         except StopIteration:
@@ -480,9 +490,12 @@ class SyncSession:
         Returns whether it may be taken when the keyring was looked at again: the remote may have a newer one by now.
         """
         yield from self._mend(stream_id, there)
-        held = b""  # of a record that is larger than one answer
+        held = b""  # what came and could not be taken yet: the beginning of a record, or of a write
+        limit = _PIECE
         while (start := self._replica.wanted_from(stream_id)) + len(held) < there.end.length:
-            answer = yield GetLog(stream_id, start + len(held), PULL_LIMIT)
+            came = start + len(held) + limit
+            self._ahead = partial(GetLog, stream_id, came, _PIECE) if came < there.end.length else None
+            answer = yield GetLog(stream_id, start + len(held), limit)
             if isinstance(answer, Refused):
                 if answer.code == "below_floor":
                     detail = "the remote says that it has more of this log than it gives"
@@ -491,7 +504,7 @@ class SyncSession:
                 self._note(answer.code, stream_id, answer.detail)
                 return False
             content = expect(answer, Content).content
-            if len(content) > PULL_LIMIT:
+            if len(content) > limit:
                 raise RemoteAnswer("the remote gave more bytes than were asked for")
             held += content
             try:
@@ -510,7 +523,10 @@ class SyncSession:
                 self._note("withheld", stream_id, "the remote says that it has more of this log than it gives")
             if not content or len(held) > HELD_MOST:
                 return False  # the remote has less than it says, or a record that can never be whole
-            held = held if now == start else b""
+            limit = PULL_LIMIT if now == start else _PIECE
+            if now > start:
+                # At the end it is looked at once more, alone.
+                held = held[now - start :] if start + len(held) < there.end.length else b""
         if held:
             return False  # what is there is not whole or not signed yet: it waits
         here = self._replica.end_at(stream_id, there.end.length)
@@ -580,19 +596,31 @@ class SyncSession:
         if end is not None and self._replica.end_at(stream_id, end.length) != end:
             self._note("forked", stream_id, _OTHER_HISTORY)
             return None
-        while end is None or end.length < local.end.length:  # what is written meanwhile goes with the next round
-            following = self._replica.next_segment(stream_id, end)
-            if following is None:
-                break
-            segment, end_after = following
+        following = self._segment_after(stream_id, local, end)
+        while following is not None:
+            segment, end = following
+            after = cache(partial(self._segment_after, stream_id, local, end))
+            self._ahead = partial(self._put_next, stream_id, local, number + 1, after)
             answer = yield PutSegment(stream_id, number, segment, refill=not local.mine)
             if isinstance(answer, Refused) and answer.code in _RACES:
                 return answer
             expect(answer, Stored)
             self._pushed += len(segment)
-            self._stored[stream_id] = end_after
-            end, number = end_after, number + 1
+            self._stored[stream_id] = end
+            following, number = after(), number + 1
         return None
+
+    def _segment_after(self, stream_id: bytes, local: LocalLog, end: End | None) -> _Following:
+        # What is written meanwhile goes with the next round.
+        if end is not None and end.length >= local.end.length:
+            return None
+        return self._replica.next_segment(stream_id, end)
+
+    def _put_next(
+        self, stream_id: bytes, local: LocalLog, number: int, after: Callable[[], _Following]
+    ) -> Request | None:
+        following = after()
+        return None if following is None else PutSegment(stream_id, number, following[0], refill=not local.mine)
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,7 +2,7 @@
 
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from memseal.sync.messages import Answer, Request
 from memseal.sync.relaying import Hear, Say
@@ -35,6 +35,27 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+class Sent(Protocol):
+    """A request that is on its way."""
+
+    def answer(self) -> Answer:
+        """Wait for its answer; raises `RemoteUnreachable` or `RemoteAnswer`."""
+        ...
+
+    def drop(self) -> None:
+        """Break it off, if it is still on its way: nobody waits for its answer."""
+        ...
+
+
+@runtime_checkable
+class ManyAtOnce(Protocol):
+    """A transport on which a request can be sent before the one before it is answered."""
+
+    def begin(self, request: Request) -> Sent:
+        """Send a request, and do not wait."""
         ...
 
 

@@ -60,8 +60,26 @@ class _Reply:
     whole: bool = True
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """A request that the transport's own thread is sending."""
+
+    future: concurrent.futures.Future[Answer]
+
+    def answer(self) -> Answer:
+        """Wait for its answer."""
+        try:
+            return self.future.result()
+        except concurrent.futures.CancelledError:
+            raise RemoteUnreachable("the connection was closed here") from None
+
+    def drop(self) -> None:
+        """Break it off."""
+        self.future.cancel()
+
+
 class HttpTransport:
-    """One vault on one server, over one kept connection; works also in programs that run an event loop themselves."""
+    """One vault on one server, over kept connections; works also in programs that run an event loop themselves."""
 
     carries_keys = True
 
@@ -86,10 +104,11 @@ class HttpTransport:
 
     def send(self, request: Request) -> Answer:
         """Carry a request to the server and return its answer."""
-        try:
-            return self._begin(self._send(request)).result()
-        except concurrent.futures.CancelledError:
-            raise RemoteUnreachable("the connection was closed here") from None
+        return self.begin(request).answer()
+
+    def begin(self, request: Request) -> _Sent:
+        """Send a request, and do not wait; another may be on its way already, over another connection."""
+        return _Sent(self._begin(self._send(request)))
 
     def relay(self, message: Say | Hear) -> Answer:
         """Carry a message of a pairing, or wait for one; without a vault as the joiner, else as the shower."""

@@ -9,8 +9,9 @@ from memseal.embedding import Embedder
 from memseal.format.primitives import sha256
 from memseal.index.state import VaultState
 from memseal.index.view import View
-from memseal.memory.memory import ID_SIZE, Draft, check_reason, to_microseconds
+from memseal.memory.memory import Draft, check_reason, to_microseconds
 from memseal.memory.operations import Operation, Remember, Retraction, Tagging
+from memseal.memory.texts import ID_SIZE
 from memseal.vault.batch import Batch
 from memseal.vault.writing import embedded_vectors, new_id, remember_batches
 

@@ -22,8 +22,9 @@ from memseal.errors import (
     VaultClosed,
 )
 from memseal.format.keys import SigningKey
-from memseal.sync.messages import GetHeads, Refused
+from memseal.sync.messages import GetHeads, Refused, Request
 from memseal.transport import Heard, LiveTransport
+from memseal.transport.carrying import Carrier
 from memseal.vault.opening import Opened
 from memseal.vault.standing import OnState, SyncState, advice_on, is_final
 from memseal.vault.syncing import Round, SyncReport, explained, open_transport
@@ -310,15 +311,21 @@ class LiveSync:
     def _drive(self, going: Round, transport: LiveTransport, heard: Heard | None) -> bool:
         """Carry a round's requests, the vault held only for their answers; False where it was overtaken."""
         known = None if heard is None else heard.answer
-        while (request := going.session.next_request()) is not None:
-            if known is not None and isinstance(request, GetHeads):
-                answer, known = known, None
-            else:
-                self._show(replace(self.state, phase="syncing", error=None, next_try_at=None))
-                answer = transport.send(request)
-            with self._access.hold() as opened:
-                if not going.receive(opened, answer):
-                    return False
+
+        def following() -> Request | None:
+            with self._access.hold():
+                return going.session.following()
+
+        with Carrier(transport) as carrier:
+            while (request := going.session.next_request()) is not None:
+                if known is not None and isinstance(request, GetHeads):
+                    answer, known = known, None
+                else:
+                    self._show(replace(self.state, phase="syncing", error=None, next_try_at=None))
+                    answer = carrier.carry(request, following)
+                with self._access.hold() as opened:
+                    if not going.receive(opened, answer):
+                        return False
         return True
 
     def _connect(self) -> LiveTransport:

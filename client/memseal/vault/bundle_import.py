@@ -9,7 +9,6 @@ from memseal.errors import Finding
 from memseal.index.dump import Entry
 from memseal.index.state import VaultState
 from memseal.index.view import View
-from memseal.memory.memory import ID_SIZE
 from memseal.memory.operations import (
     Dismiss,
     Embed,
@@ -21,9 +20,10 @@ from memseal.memory.operations import (
     encode_operation,
     first_place,
 )
+from memseal.memory.texts import ID_SIZE
 from memseal.vault.batch import Batch
 from memseal.vault.bundles import Bundle, Progress, dump, in_records, with_rows
-from memseal.vault.opening import Opened, drop_stale_cache
+from memseal.vault.opening import Opened, clean_traces, drop_stale_cache
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ def import_bundle(
                 write([_batch(opened, bundle, missing)])
                 if any(isinstance(entry.operation, Erase) for entry in missing):
                     drop_stale_cache(opened)
+                    clean_traces(opened)
         memories += sum(isinstance(entry.operation, Remember) for entry in missing)
         operations += len(missing)
         done += len(some)

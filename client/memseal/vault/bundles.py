@@ -19,8 +19,9 @@ from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE, Kind, decode_preambl
 from memseal.format.primitives import check_passphrase
 from memseal.index.dump import Dump, Entry
 from memseal.index.view import EMBEDDING, View
-from memseal.memory.memory import Memory, parse_id, to_microseconds
+from memseal.memory.memory import Memory, to_microseconds
 from memseal.memory.operations import Embed, Erase, Operation, Remember, Tagging, encode_operation
+from memseal.memory.texts import parse_id
 from memseal.store.disk import Disk, OsDisk
 from memseal.vault.checkpoints import apply_record
 from memseal.vault.opening import Opened, stretcher

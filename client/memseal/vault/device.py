@@ -1,5 +1,6 @@
 """This device: its identity, its file, its marks."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ from memseal.format.log import End
 from memseal.format.primitives import public_signing_key
 from memseal.store.folder import DEVICE, VaultFolder
 
+_DAY = 86_400_000_000  # µs
+
 
 @dataclass(frozen=True)
 class RemoteMarks:
@@ -37,6 +40,23 @@ class CacheMark(NamedTuple):
 
     nonce: bytes
     secret: CacheSecret
+
+
+class Retention(NamedTuple):
+    """For how many days, and up to how many MiB in all, traces are kept; 0 of either keeps none."""
+
+    days: int = 30
+    megabytes: int = 64
+
+
+_KEPT = Retention()
+
+
+class FormerLocal(NamedTuple):
+    """A local key from before a passphrase change, and when it ended, in µs since 1970 UTC: traces may need it yet."""
+
+    ended_at: int
+    key: LocalKey
 
 
 @dataclass(frozen=True)
@@ -65,6 +85,8 @@ class Marks:
     """Of each erase the keyring version of the first floor whose checkpoint knew it, as far as this device has seen."""
     replaces: bytes = b""
     """The device whose place in this folder this one took, by recovery code: it is ended with the next passphrase."""
+    traces: Retention = _KEPT
+    former_locals: tuple[FormerLocal, ...] = ()
     handed_over: int = 0
     """The epoch whose vault key was handed over in a pairing that is not known to have ended well; 0 for none."""
 
@@ -86,6 +108,8 @@ class Marks:
             "handed_over": self.handed_over,
             "settled": self.settled,
             "erasures": [[erasure, version] for erasure, version in self.erasures.items()],
+            "traces": list(self.traces),
+            "former_locals": [[each.ended_at, each.key.reveal()] for each in self.former_locals],
             "cache_secrets": [[mark.nonce, mark.secret.reveal()] for mark in self.caches],
         }
 
@@ -100,6 +124,8 @@ _SINCE: Mapping[str, Any] = {
     "settled": b"",
     "cache_secrets": [],
     "erasures": [],
+    "traces": list(_KEPT),
+    "former_locals": [],
 }
 
 
@@ -122,6 +148,8 @@ def decode_marks(value: Any) -> Marks:
         handed_over=fields.count("handed_over"),
         settled=fields.octets("settled"),
         erasures=dict(_decode_erasure(erasure, version) for erasure, version in fields.tuples("erasures", 2)),
+        traces=_decode_retention(fields.array("traces")),
+        former_locals=tuple(_decode_former(*row) for row in fields.tuples("former_locals", 2)),
         caches=tuple(_decode_cache(nonce, secret) for nonce, secret in fields.tuples("cache_secrets", 2)),
     )
 
@@ -129,6 +157,16 @@ def decode_marks(value: Any) -> Marks:
 def _decode_erasure(erasure: Any, version: Any) -> tuple[bytes, int]:
     fields = Fields({"erasure": erasure, "version": version}, "record_content", "marks")
     return fields.size("erasure", 16), fields.count("version", 1)
+
+
+def _decode_retention(value: list[Any]) -> Retention:
+    fields = Fields(dict(zip(("days", "megabytes"), value, strict=False)), "record_content", "marks.traces")
+    return Retention(fields.count("days"), fields.count("megabytes"))
+
+
+def _decode_former(ended_at: Any, key: Any) -> FormerLocal:
+    fields = Fields({"ended_at": ended_at, "key": key}, "record_content", "marks.former_locals")
+    return FormerLocal(fields.count("ended_at", below=U53), LocalKey(fields.size("key", LocalKey.SIZE)))
 
 
 def _decode_cache(nonce: Any, secret: Any) -> CacheMark:
@@ -190,6 +228,14 @@ class Device:
         return replace(self, marks=marks)
 
 
+def with_former(marks: Marks, local: LocalKey) -> Marks:
+    """Return marks that keep a local key, which ends now, for the traces that were sealed under it."""
+    now = time.time_ns() // 1000
+    oldest = now - (marks.traces.days + 2) * _DAY
+    kept = [each for each in marks.former_locals if each.ended_at >= oldest and each.key != local]
+    return replace(marks, former_locals=(*kept, FormerLocal(now, local)))
+
+
 def read_device_file(folder: VaultFolder) -> DeviceFile:
     """Return the device file's parts; `DeviceFileDamaged` where it is missing or damaged."""
     content = folder.read(DEVICE)
@@ -235,6 +281,7 @@ def _opened(file: DeviceFile, state: str, keys: KeySet, stretch: Stretch) -> Dev
     slots = file.slots
     if state == "pending":
         # The passphrase change had got as far as the keyring: what was pending is now current.
+        marks = marks if before is keys.local else with_former(marks, before)
         keys, slot = replace(keys, local_before=None), slots[1]
         slots = (seal_key_set((file.vault_id, file.device_id), "current", slot.salt, slot.cost, keys, stretch),)
     return Device(file.vault_id, file.device_id, keys, slots, marks, findings)

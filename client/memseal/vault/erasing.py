@@ -1,21 +1,33 @@
 """Erase memories for good, everywhere, and say where that is done (vault-format §8b and §10)."""
 
 import contextlib
-from collections.abc import Iterator
+import secrets
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from memseal.errors import DeviceEnded, Finding, FormatError, NetworkError, PassphraseWrong, ServerError
+from memseal.errors import (
+    DeviceEnded,
+    Finding,
+    FormatError,
+    MemoryUnknown,
+    NetworkError,
+    PassphraseWrong,
+    ServerError,
+)
 from memseal.format.keyring import DeviceEntry
+from memseal.index.state import VaultState
 from memseal.memory.memory import from_microseconds
 from memseal.memory.operations import Erase
+from memseal.memory.proposals import PROPOSAL, folded, stored_from
 from memseal.store.folder import CHECKPOINTS
 from memseal.vault.batch import Batch
 from memseal.vault.compacting import compact
 from memseal.vault.covering import quarantine
-from memseal.vault.opening import Opened, drop_stale_cache
+from memseal.vault.opening import Opened, clean_traces, drop_stale_cache
 from memseal.vault.rekeying import rekey
+from memseal.vault.writing import new_id, present
 
 Progress: TypeAlias = Literal["gone", "pending", "requested"]
 
@@ -50,19 +62,56 @@ class Erasure:
         return all(place.progress != "pending" for place in self.places)
 
 
-def erase(opened: Opened, number: int, operation_id: bytes, at: int, reason: str | None, random: bytes) -> Erasure:
-    """Erase a memory, all that are the same, its ancestors and descendants; `at` in µs, `random` 4 bytes.
+def erase(
+    opened: Opened, ids: Iterable[bytes], operation_id: bytes, at: int, reason: str | None, random: bytes
+) -> Erasure:
+    """Erase memories, all that are the same, ancestors, descendants, and proposals; `at` in µs, `random` 4 bytes.
 
     What cannot be reached now is pending, and done at a later synchronisation.
     """
-    targets = tuple(sorted(opened.logbook.view.state.family(number)))
+    targets, texts = reach(opened.logbook.view.state, ids)
     opened.logbook.write([Batch([Erase(operation_id, targets, at, reason)])], random)
     drop_stale_cache(opened)  # its secret is gone before the receipt says so
+    clean_traces(opened, texts)
     # The receipt says what is pending. Whose keys have ended hears of it at the next synchronisation: here it is gone.
     with contextlib.suppress(NetworkError, ServerError, PassphraseWrong, DeviceEnded):
         finish(opened, None)
         note_floors(opened)
     return next(each for each in erasures(opened) if each.id == operation_id.hex())
+
+
+def reach(state: VaultState, ids: Iterable[bytes]) -> tuple[tuple[bytes, ...], set[str]]:
+    """Return the ids that an erase of these names, in order, and the texts that go.
+
+    A proposal that says the same, or would replace what goes, is named as well: it would bring it back. Raises
+    `MemoryUnknown` for what is neither a memory nor a proposal.
+    """
+    targets = set[bytes]()
+    for each in ids:
+        number = state.number_of(each)
+        if number is None and state.setting(PROPOSAL + each.hex()) is None:
+            raise MemoryUnknown(f"no memory and no proposal has the id {each.hex()}")
+        targets |= {each} if number is None else state.family(number)
+    texts = {memory.content for memory in state.memories([state.number_with(each) or 0 for each in sorted(targets)])}
+    said = {folded(text) for text in texts}
+    for name, value in state.settings_named(PROPOSAL):
+        if stored := stored_from(name, value):
+            content = stored.operation.draft.content
+            if stored.id in targets or stored.operation.of in targets or folded(content) in said:
+                targets.add(stored.id)
+                texts.add(content)
+    return tuple(sorted(targets)), texts
+
+
+def erase_orphans(opened: Opened) -> None:
+    """Erase what a job elsewhere made of memories before it was known there that these are erased."""
+    state = opened.logbook.view.state
+    if orphans := state.erasures.orphans():
+        targets, texts = reach(state, orphans)
+        erasure = Erase(new_id(), targets, present(), "made of what was erased")
+        opened.logbook.write([Batch([erasure])], secrets.token_bytes(4))
+        drop_stale_cache(opened)
+        clean_traces(opened, texts)
 
 
 def finish(opened: Opened, remote: str | None) -> bool:
@@ -115,7 +164,10 @@ def _places(opened: Opened, covered: bool, since: int | None) -> Iterator[Place]
     for name in ("state", "full-text index", "vectors"):
         yield Place(name, "gone", "removed from memory")
     yield Place("cache", "gone", "deleted, and made anew without it")
-    yield Place("traces", "gone", "none are kept")
+    if opened.traces.are_clean(opened.logbook.view.state.erasures.ids):
+        yield Place("traces", "gone", "taken out of them, with what was asked for it")
+    else:
+        yield Place("traces", "pending", "the disk refused: with the next opening or synchronisation")
     blocked = any(not each.dismissed for each in quarantine(opened.logbook))
     waits = "a record that cannot be read holds it back: `quarantine`" if blocked else "with the next synchronisation"
     progress: Progress = "gone" if covered else "pending"

@@ -15,6 +15,7 @@ from memseal.memory.operations import (
     Operation,
     Remember,
     Retraction,
+    Setting,
     Stamp,
     Tagging,
     decode_meta,
@@ -104,6 +105,9 @@ def _counts(view: View, operation: Operation, stamp: Stamp, stamps: dict[bytes, 
             return known is not None and known[0] == stamp
         case Retraction() | Tagging() | Embed():
             return operation.target not in erased
+        case Setting():
+            # What a newer value replaced may be the text of a proposal that was decided: it has to go.
+            return view.state.setting_stamp(operation.name) == stamp
         case _:
             return True
 

@@ -80,6 +80,7 @@ class Held:
             if self._closed:
                 return
             self._closed = True
+            self._opened.traces.stop()
             try:
                 if self._lock is not None:
                     self._settle()

@@ -1,8 +1,8 @@
 """The part of an open vault that is about memories: write them, find them."""
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from secrets import token_bytes
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from memseal.memory.memory import (
     check_reason,
     draft,
     from_microseconds,
-    parse_id,
 )
 from memseal.memory.operations import Operation, Remember, Retraction, Tagging
+from memseal.memory.texts import parse_id
+from memseal.memory.traits import Location, carried_on
 from memseal.recall.normaliser import QueryNormaliser
 from memseal.recall.packet import Packet
 from memseal.recall.query import TimeRule
@@ -30,14 +31,20 @@ from memseal.recall.rendering import Count
 from memseal.vault import (
     adopting,
     erasing,
+    proposing,
     recalling,
+    recording,
     writing,
 )
 from memseal.vault.batch import Batch
+from memseal.vault.considered import considered
+from memseal.vault.drafting import memory_of
 from memseal.vault.erasing import Erasure
 from memseal.vault.held import Held
+from memseal.vault.masking import SecretRule, all_checked, checked
 from memseal.vault.recalling import Request
-from memseal.vault.searching import Hit, counted, listed, search
+from memseal.vault.searching import Hits, counted, find, listed, question_of
+from memseal.vault.tracing import checked_turn
 from memseal.vault.writing import (
     Vectors,
     embedded_vectors,
@@ -68,6 +75,14 @@ class Memories(Held):
         captured_at: datetime | None = None,
         origin: str | None = None,
         embedding: ArrayLike | None = None,
+        type: str | None = None,  # noqa: A002 - the word of the specification
+        tier: str | None = None,
+        owner: str | None = None,
+        policy: Mapping[str, Any] | None = None,
+        location: Location | Mapping[str, Any] | None = None,
+        derived_from: Iterable[str] = (),
+        secrets: SecretRule = "refuse",
+        trusted: bool = True,
     ) -> Memory:
         """Store one memory durably and return it.
 
@@ -75,7 +90,12 @@ class Memories(Held):
         tags added, and taken back into recall if it was retracted (one that was superseded stays so: what replaced it
         is to be superseded in turn). `kind` is one of
         fact, decision, preference, episode, hazard, note; `captured_at` an aware datetime; `embedding` has shape (d,).
-        Raises `MemoryInvalid`, `VectorInvalid` or `TypeError` before anything is written.
+        `type` is one of episodic, semantic, persona, procedural, and found by rules if not given; `tier` is composite
+        or affinity for what was made of the memories in `derived_from` (ids), which an erase of these reaches too;
+        `location` has `lat` and `lon` in degrees, or a `place`; `policy` is {"access": "owner"}.
+        `secrets` says what becomes of a key, token or password in the text: refuse it, redact (put a mark in its
+        place) or keep it. What is not `trusted`, or from a source of `held_sources`, is held for review: `proposals`.
+        Raises `MemoryInvalid`, `VectorInvalid`, `SecretInMemory` or `TypeError` before anything is written.
         """
         what = draft(
             content,
@@ -87,23 +107,42 @@ class Memories(Held):
             position=position,
             captured_at=captured_at,
             origin=origin,
+            type=type,
+            tier=tier,
+            owner=owner,
+            policy=policy,
+            location=location,
+            derived_from=derived_from,
         )
-        return self._remember([what], None if embedding is None else np.atleast_2d(np.asarray(embedding)))[0]
+        vector = None if embedding is None else np.atleast_2d(np.asarray(embedding))
+        return self._remember([checked(what, secrets)], vector, trusted)[0]
 
-    def remember_many(self, items: Iterable[Mapping[str, Any]], embeddings: ArrayLike | None = None) -> list[Memory]:
+    def remember_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        embeddings: ArrayLike | None = None,
+        *,
+        secrets: SecretRule = "refuse",
+        trusted: bool = True,
+    ) -> list[Memory]:
         """Store many memories in one durable write, all or none, and return them in order.
 
-        `items` are mappings with `content` and the keywords of `remember`; `embeddings` has shape (n, d), or every item
+        `items` are mappings with `content` and the fields of `remember`; `embeddings` has shape (n, d), or every item
         brings its own. What is there already is not stored twice, also within the items. Raises as `remember` does,
         naming the item.
         """
         plain, matrix = item_embeddings(list(items), embeddings)
-        return self._remember(read_items(plain), matrix)
+        return self._remember(all_checked(read_items(plain), secrets), matrix, trusted)
 
-    def _remember(self, drafts: Sequence[Draft], embeddings: ArrayLike | None) -> list[Memory]:
+    def _remember(self, drafts: Sequence[Draft], embeddings: ArrayLike | None, trusted: bool) -> list[Memory]:
         with self._writing() as opened:
-            view = opened.logbook.view
+            view, now = opened.logbook.view, writing.present()
             given = None if embeddings is None else given_vectors(view, embeddings, len(drafts))
+            held = proposing.held_among(view.state, drafts, trusted, now)
+            if held:
+                free = [place for place in range(len(drafts)) if place not in held]
+                drafts = [drafts[place] for place in free]
+                given = None if given is None else Vectors(given.model, given.codes[free])
             places, fresh = self._fresh(drafts)
             chosen = [drafts[place] for place in fresh]
             vectors: Vectors | None
@@ -111,13 +150,16 @@ class Memories(Held):
                 vectors = Vectors(given.model, given.codes if len(fresh) == len(drafts) else given.codes[fresh])
             else:
                 vectors = embedded_vectors(view, self._embedder, chosen)
-            now = writing.present()
             new = new_memories(chosen, now)
-            again = self._again(drafts, places, now)
-            if new or again:
-                self._write([*remember_batches(view, new, vectors, now), *again])
+            batches = [*remember_batches(view, new, vectors, now), *self._again(drafts, places, now)]
+            batches += proposing.batches_for(view.state, held.values())
+            if batches:
+                self._write(batches)
             moment = from_microseconds(now)
-            return [self._known(place) if isinstance(place, bytes) else _memory(new[place], moment) for place in places]
+            written = [
+                self._known(place) if isinstance(place, bytes) else memory_of(new[place], moment) for place in places
+            ]
+            return proposing.in_place(view.state, written, held) if held else written
 
     def adopt(self, items: Iterable[Mapping[str, Any]]) -> int:
         """Take in memories of elsewhere in one durable write, all or none; returns how many were new.
@@ -176,12 +218,15 @@ class Memories(Held):
         source: str,
         reason: str | None = None,
         embedding: ArrayLike | None = None,
+        secrets: SecretRule = "refuse",
+        trusted: bool = True,
         **changes: Any,
     ) -> Memory:
         """Replace a memory by a new one and return that; the old one stays, out of recall.
 
-        Kind, tags, author, thread and position carry over unless they are among `changes`. Raises `MemoryUnknown`,
-        `MemoryState` where the memory was superseded already (supersede the newest), or as `remember` does.
+        Kind, tags, author, thread, position, owner, policy and a type that was named carry over unless they are among
+        `changes`. Raises `MemoryUnknown`, `MemoryState` where the memory was superseded already (supersede the newest),
+        or as `remember` does.
         """
         with self._writing() as opened:
             old = self._get(memory_id)
@@ -189,14 +234,19 @@ class Memories(Held):
                 raise MemoryState(f"this memory was superseded by {old.superseded_by}: supersede that one")
             kept = {name: getattr(old, name) for name in ("kind", "tags", "author", "thread", "position")}
             what = draft(content, source=source, **{**kept, **changes})
-            view = opened.logbook.view
+            handed = {name: value for name, value in carried_on(old.traits).items() if name not in changes}
+            what = checked(what._replace(others={**handed, **what.others}), secrets)
+            view, now, why = opened.logbook.view, writing.present(), check_reason(reason)
+            if held := proposing.held_version(view.state, what, trusted, now, parse_id(old.id), why):
+                if batches := proposing.batches_for(view.state, [held]):
+                    self._write(batches)
+                return proposing.held_memory(view.state, held)
             vectors = (
                 embedded_vectors(view, self._embedder, [what])
                 if embedding is None
                 else given_vectors(view, np.atleast_2d(np.asarray(embedding)), 1)
             )
-            now = writing.present()
-            new = Remember(new_id(), what, now, of=parse_id(old.id), reason=check_reason(reason))
+            new = Remember(new_id(), what, now, of=parse_id(old.id), reason=why)
             self._write(remember_batches(view, [new], vectors, now))
             return self._known(new.id)
 
@@ -245,15 +295,21 @@ class Memories(Held):
         """Remove a memory's content for good, with its earlier and later versions, and say where it is gone.
 
         Here at once, on the server with a new epoch and a checkpoint without it, on other devices at their next
-        synchronisation; what cannot be reached now is pending, and done by `sync`. Raises `MemoryUnknown`.
+        synchronisation; what cannot be reached now is pending, and done by `sync`. Proposals that say the same, or
+        would replace it, go with it. Raises `MemoryUnknown`.
         """
+        return self.erase_all([memory_id], reason=reason)
+
+    def erase_all(self, ids: Iterable[str], *, reason: str | None = None) -> Erasure:
+        """Remove the content of several memories or proposals for good, in one write; `to_erase` lists them by source and the like.
+
+        Raises `MemoryUnknown`, and `ValueError` where there is no id.
+        """
+        targets = [parse_id(each) for each in ids]
+        if not targets:
+            raise ValueError("nothing to erase: no id was given")
         with self._writing() as opened:
-            number = opened.logbook.view.state.number_of(parse_id(memory_id))
-            if number is None:
-                raise MemoryUnknown(f"no memory has the id {memory_id}")
-            return erasing.erase(
-                opened, number, new_id(), writing.present(), check_reason(reason), secrets.token_bytes(4)
-            )
+            return erasing.erase(opened, targets, new_id(), writing.present(), check_reason(reason), token_bytes(4))
 
     def erasures(self) -> Sequence[Erasure]:
         """Return the receipts of all erasures as they stand now, the earliest first."""
@@ -263,17 +319,29 @@ class Memories(Held):
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
     def search(
-        self, /, query: str | None = None, *, vector: ArrayLike | None = None, limit: int = 10, **filters: Any
-    ) -> list[Hit]:
+        self,
+        /,
+        query: str | None = None,
+        *,
+        vector: ArrayLike | None = None,
+        limit: int = 10,
+        turn: str | None = None,
+        **filters: Any,
+    ) -> Hits:
         """Return at most `limit` memories related to the query, best first; none where nothing is.
 
         Words and meaning count together; without a model, words alone. `vector` is a ready query vector, shape (d,).
-        Filters: `kind`, `author`, `thread`, `source`, `origin`, `tags` (all of them), `since` and `until` (aware
-        datetimes, half-open; `written_since` and `written_until` on when it was stored), `state` (active, superseded,
-        retracted, all). Raises `FilterUnknown`, `VectorInvalid`.
+        Filters: `kind`, `type`, `tier`, `author`, `thread`, `source`, `origin`, `tags` (all of them), `since` and
+        `until` (aware datetimes, half-open; `written_since` and `written_until` on when it was stored), `state`
+        (active, superseded, retracted, all). `turn` is a name of yours by which `traces` finds this search again; the
+        hits' `trace_id` is its trace. Raises `FilterUnknown`, `VectorInvalid`.
         """
+        checked_turn(turn)
         with self._reading() as opened:
-            return search(opened.logbook.view, self._embedder, query, vector, limit, filters)
+            found = find(opened.logbook.view, self._embedder, question_of(query, vector, limit, filters))
+            wanted = opened.traces.wanted(opened.device)
+            candidates = considered(opened.logbook.view.state, found) if wanted else ()
+        return recording.searched(opened, found, candidates, query, turn)
 
     def recall(
         self,
@@ -289,6 +357,7 @@ class Memories(Held):
         first_weekday: int = 0,
         normaliser: QueryNormaliser | None = None,
         show_secrets: bool = False,
+        turn: str | None = None,
         **filters: Any,
     ) -> Packet:
         """Return what is related to the query as a packet: text for a model within the budget, hits, gap and receipt.
@@ -297,13 +366,14 @@ class Memories(Held):
         is resolved at `now` (aware; its zone counts, and weeks begin on `first_weekday`, 0 for Monday) and lifts the
         memories of then; with `time="only"` all others are left out, with "ignore" it is words alone. `floor` is the
         cosine below which meaning does not count, if not the embedder's. Keys, tokens and the like are masked in the
-        text, unless `show_secrets`; hits have them. Filters, and what is raised, as for `search`.
+        text, unless `show_secrets`; hits have them. `turn` and filters, and what is raised, as for `search`.
         """
         asked = Request(query, budget, count, limit, floor, time, now, first_weekday, normaliser, show_secrets, filters)
+        checked_turn(turn)
         question = recalling.question_of(asked)
         with self._reading() as opened:
             looked = recalling.look(opened, self._embedder, question)
-        return recalling.answer(asked, looked)
+        return recording.recalled(opened, looked, recalling.answer(asked, looked), turn)
 
     def is_own_receipt(self, receipt: Receipt | Mapping[str, Any]) -> bool:
         """Return whether this device made a receipt (or its `to_value()`) for this vault, and nobody changed it."""
@@ -325,12 +395,6 @@ class Memories(Held):
         with self._reading() as opened:
             return counted(opened.logbook.view, filters)
 
-    def conflicts(self) -> Sequence[Sequence[Memory]]:
-        """Return, for each memory that several others supersede, those others: the current one first."""
-        with self._reading() as opened:
-            state = opened.logbook.view.state
-            return [state.memories(rivals) for _, rivals in state.conflicts()]
-
     def has_origin(self, origin: str) -> bool:
         """Return whether a memory with this `origin` is there: what an import has brought already."""
         with self._reading() as opened:
@@ -345,21 +409,3 @@ class Memories(Held):
         if number is None:
             raise MemoryUnknown("no memory has this id: `list` shows what is there")
         return state.memories([number])[0]
-
-
-def _memory(operation: Remember, written_at: datetime) -> Memory:
-    """Return a memory that was just written: as the state has it, without asking."""
-    what = operation.draft
-    return Memory(
-        id=operation.id.hex(),
-        content=what.content,
-        kind=what.kind,
-        source=what.source,
-        written_at=written_at,
-        captured_at=None if what.captured_at is None else from_microseconds(what.captured_at),
-        tags=tuple(sorted(what.tags)),
-        author=what.author,
-        thread=what.thread,
-        position=what.position,
-        origin=what.origin,
-    )

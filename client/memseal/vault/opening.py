@@ -2,10 +2,10 @@
 
 import contextlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from memseal.errors import Finding, LocalRollback, MemsealError, VaultMissing
+from memseal.errors import DiskError, Finding, LocalRollback, MemsealError, VaultMissing
 from memseal.format.device_file import Stretch
 from memseal.format.floor import Floor, Row
 from memseal.format.keys import CacheSecret, StretchedPassphrase
@@ -20,6 +20,7 @@ from memseal.vault.keychain import BRANCH, Keychain, Keyring, load_keyring, stri
 from memseal.vault.log_files import log_file
 from memseal.vault.logbook import Logbook
 from memseal.vault.switching import finish_switch
+from memseal.vault.tracing import FENCE, Traces
 
 # A cache is written when this many bytes of log were read that it does not cover: some twenty milliseconds of reading.
 _CACHE_WORTH = 1 << 18
@@ -51,6 +52,11 @@ class Opened:
     """Bytes of log that the cache does not cover."""
     pairing: bool = False
     """Whether a pairing goes on here, so that it is not yet known what became of the vault key that it handed over."""
+    traces: Traces = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin the traces of this opening."""
+        self.traces = Traces(self.folder)
 
 
 def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opened:
@@ -70,8 +76,11 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
         if device.slots != file.slots:
             device.save(folder)
         device = finish_switch(folder, device, keychain)
+    traced = folder.read(FENCE)
     opened = open_logs(folder, device, keychain)
-    if not read_only:
+    if read_only:
+        opened.traces.begin_beside(traced or b"")
+    else:
         finish_key_change(opened)
     return opened
 
@@ -257,6 +266,13 @@ def drop_stale_cache(opened: Opened) -> None:
         opened.folder.remove(VIEW)
         opened.logbook.view.content_went = False
         opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
+
+
+def clean_traces(opened: Opened, texts: Collection[str] = ()) -> None:
+    """Take what was erased out of the traces; `texts` are the contents that went just now, where they are known."""
+    # On a full disk the vault still opens and erases: the receipt says that the traces are pending.
+    with contextlib.suppress(DiskError):
+        opened.traces.forget(opened.device, opened.logbook.view.state.erasures.ids, texts)
 
 
 def save_marks(opened: Opened) -> None:

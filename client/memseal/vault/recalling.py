@@ -9,7 +9,8 @@ from memseal.embedding import Embedder
 from memseal.format.derivation import receipt_key
 from memseal.format.keys import ReceiptKey
 from memseal.format.primitives import sha256
-from memseal.index.filters import Condition, condition
+from memseal.format.trace import Candidate
+from memseal.index.filters import STATES, Condition, condition
 from memseal.index.periods import of_time
 from memseal.index.view import View
 from memseal.recall import receipt as receipts
@@ -19,6 +20,7 @@ from memseal.recall.query import MAX_CHARS, MAX_TERMS, TimeRule
 from memseal.recall.rank import tally
 from memseal.recall.receipt import Counted, Engine, Receipt, Served
 from memseal.recall.rendering import Count, Packed, pack
+from memseal.vault.considered import considered
 from memseal.vault.masking import masked
 from memseal.vault.opening import Opened
 from memseal.vault.searching import Found, Question, candidates_of, find
@@ -77,7 +79,7 @@ def question_of(asked: Request) -> Question:
 
 @dataclass(frozen=True)
 class Looked:
-    """All that a packet needs of the vault."""
+    """All that a packet and its trace need of the vault."""
 
     question: Question
     found: Found
@@ -88,6 +90,7 @@ class Looked:
     vault_id: bytes
     device_id: bytes
     key: ReceiptKey
+    candidates: tuple[Candidate, ...]
 
 
 def look(opened: Opened, embedder: Embedder | None, question: Question) -> Looked:
@@ -105,6 +108,7 @@ def look(opened: Opened, embedder: Embedder | None, question: Question) -> Looke
         vault_id=device.vault_id,
         device_id=device.device_id,
         key=receipt_key(device.keys.local, device.vault_id, device.device_id),
+        candidates=considered(view.state, found) if opened.traces.wanted(device) else (),
     )
 
 
@@ -142,7 +146,8 @@ def _of_other_states(view: View, question: Question, found: Found) -> Condition 
     if question.filters.get("state") not in (None, "active"):
         return None
     every = condition({**question.filters, "state": "all"})
-    others = Condition(f"{every.where} AND m.state <> 0", every.values, narrow=True)
+    left_out = "m.state <> 0" if question.filters.get("as_of") is None else STATES["retracted"]
+    others = Condition(f"{every.where} AND {left_out}", every.values, narrow=True)
     period = found.query.period
     return of_time(view.state, period, others) if period is not None and question.time == "only" else others
 
@@ -168,7 +173,7 @@ def _receipt(asked: Request, looked: Looked, packed: Packed, hidden: Sequence[bo
         searched=query.text,
         terms=query.terms,
         time=receipts.time_value(query.period, asked.time),
-        engine=_engine(found),
+        engine=engine_of(found),
         embedder=looked.embedder,
         degraded=found.degraded,
         floor=None if found.vector is None else found.floor,
@@ -202,7 +207,8 @@ def _counted(looked: Looked, packed: Packed) -> Counted:
     )
 
 
-def _engine(found: Found) -> Engine:
+def engine_of(found: Found) -> Engine:
+    """Return what gave scores to the candidates."""
     if found.query.about_time:
         return "time"
     if found.by_words:

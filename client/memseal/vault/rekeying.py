@@ -14,7 +14,7 @@ from memseal.format.primitives import STANDARD_COST
 from memseal.vault import syncing
 from memseal.vault.cache import VIEW
 from memseal.vault.creation import SALT_SIZE
-from memseal.vault.device import Device
+from memseal.vault.device import Device, with_former
 from memseal.vault.joining import put_version
 from memseal.vault.keychain import load_keyring, save_version
 from memseal.vault.opening import Opened, finish_key_change
@@ -185,6 +185,7 @@ def adopt(
 def _with_keys(device: Device, keys: KeySet, stretch: Stretch) -> Device:
     keys = replace(keys, local_before=None)
     salt = secrets.token_bytes(SALT_SIZE)
+    device = device.with_marks(with_former(device.marks, device.keys.local))
     return replace(
         device, keys=keys, slots=(seal_key_set(device.file_id, "current", salt, STANDARD_COST, keys, stretch),)
     )

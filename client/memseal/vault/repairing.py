@@ -24,6 +24,7 @@ from memseal.vault.opening import Opened, follow_pin, open_folder, save_marks
 from memseal.vault.rekeying import rekey
 from memseal.vault.surveying import RepairPlan, Saved, Survey, damage_of
 from memseal.vault.switching import CARRIED
+from memseal.vault.tracing import FENCE
 from memseal.vault.verifying import Progress, verify
 
 _COPIED = 8 << 20  # bytes of a file that are held while it is copied
@@ -122,6 +123,10 @@ def _copy(survey: Survey, folder: VaultFolder) -> None:
         for stem in source.stems(shelf):
             if stem not in {each.hex() for each in survey.given_up}:
                 _copy_file(source, folder, f"{shelf}/{stem}.mseal")
+    damaged = {finding.where.partition("#")[0] for finding in opened.traces.damage(opened.device)}
+    for name in (*opened.traces.names(), *([FENCE] if source.size(FENCE) else [])):
+        if name not in damaged:
+            _copy_file(source, folder, name)
     for stream_id in {*survey.rows, *opened.logbook.files.streams()}:
         _copy_log(survey, LogFiles(folder), stream_id)
     opened.device.with_marks(_fitting(opened.device.marks)).save(folder)

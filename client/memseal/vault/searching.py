@@ -1,6 +1,6 @@
 """Search what is open in RAM."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from memseal.recall import Candidates, Query, Why, parse_query, rank
 from memseal.recall.query import TimeRule
 from memseal.recall.rank import Tally, tally
 from memseal.recall.receipt import Degraded
+from memseal.vault.stages import Stages
 from memseal.vault.zone import SystemZone
 
 _NO_FLOOR = -1.0  # a ready query vector is the caller's: what is near enough, the caller knows
@@ -32,6 +33,15 @@ class Hit:
     memory: Memory
     score: float
     why: Why
+
+
+class Hits(list[Hit]):
+    """Search results, best first, and the id of the trace that tells how they came about; None where none is kept."""
+
+    def __init__(self, hits: Iterable[Hit] = (), trace_id: str | None = None) -> None:
+        """Take the hits and the id."""
+        super().__init__(hits)
+        self.trace_id = trace_id
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,8 @@ class Found:
     vector: NDArray[np.float32] | None
     degraded: Degraded | None
     floor: float
+    candidates: Candidates
+    stages: Stages
 
 
 def search(
@@ -72,7 +84,12 @@ def search(
     filters: Mapping[str, Any],
 ) -> list[Hit]:
     """Return at most `limit` hits, best first; none where nothing is related to the query."""
-    return find(view, embedder, Question(query, vector, limit, filters, datetime.now(SystemZone()))).hits
+    return find(view, embedder, question_of(query, vector, limit, filters)).hits
+
+
+def question_of(query: str | None, vector: ArrayLike | None, limit: int, filters: Mapping[str, Any]) -> Question:
+    """Return a question that is asked now."""
+    return Question(query, vector, limit, filters, datetime.now(SystemZone()))
 
 
 def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
@@ -81,7 +98,9 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
         raise TypeError("search needs a query or a vector")
     if type(asked.limit) is not int or asked.limit < 1:
         raise ValueError("limit is a whole number from 1")
+    stages = Stages()
     query = parse_query(asked.query or "", asked.now, first_weekday=asked.first_weekday, time=asked.time)
+    stages.done("read")
     if asked.vector is None:
         vector, degraded = _embedded(view, embedder, query)
     else:
@@ -89,19 +108,26 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
     floor = asked.floor
     if floor is None:
         floor = _NO_FLOOR if asked.vector is not None or embedder is None else embedder.floor
+    stages.done("embed")
     candidates = candidates_of(view, embedder, query, vector, condition(asked.filters), asked)
+    stages.done("gather")
     ranked = rank(query, candidates, floor=floor, limit=asked.limit)
+    counted = tally(query, candidates, floor=floor)
+    stages.done("rank")
     memories = view.state.memories([hit.number for hit in ranked])
+    stages.done("fetch")
     return Found(
         query=query,
         hits=[Hit(memory, hit.score, hit.why) for memory, hit in zip(memories, ranked, strict=True)],
-        tally=tally(query, candidates, floor=floor),
+        tally=counted,
         considered=len(candidates),
         by_words=bool((candidates.lexical > 0).any()),
         by_meaning=not np.isnan(candidates.cosine).all(),
         vector=vector,
         degraded=degraded,
         floor=floor,
+        candidates=candidates,
+        stages=stages,
     )
 
 

@@ -24,6 +24,8 @@ class DeviceStatus:
 class Status:
     """A vault at one moment; numbers are counts of memories unless their names say otherwise.
 
+    `trace_files` and `trace_bytes` are what this device keeps of what it gave out.
+
     `unsent_bytes` is what `server`, the one last synchronised with (empty: none yet), does not have of this device.
     """
 
@@ -42,6 +44,8 @@ class Status:
     devices: Sequence[DeviceStatus]
     server: str
     unsent_bytes: int
+    trace_files: int
+    trace_bytes: int
     findings: Sequence[Finding]
 
 
@@ -49,6 +53,7 @@ def status_of(opened: Opened, embedder: Embedder | None, *, read_only: bool) -> 
     """Return the status of an open vault."""
     view, public = opened.logbook.view, opened.keychain.keyring.public
     state = view.state
+    files, size_bytes = opened.traces.size()
     return Status(
         path=str(opened.folder.path),
         vault_id=opened.device.vault_id.hex(),
@@ -65,6 +70,8 @@ def status_of(opened: Opened, embedder: Embedder | None, *, read_only: bool) -> 
         devices=_devices(opened),
         server=opened.device.marks.server,
         unsent_bytes=_unsent(opened),
+        trace_files=files,
+        trace_bytes=size_bytes,
         findings=all_findings(opened),
     )
 
@@ -77,6 +84,7 @@ def all_findings(opened: Opened) -> list[Finding]:
         *opened.logbook.torn,
         *opened.logbook.hidden(),
         *opened.logbook.misnamed(),
+        *filter(None, [opened.traces.finding()]),
         *taken_ids(opened.logbook.view.taken_ids - opened.logbook.view.state.erasures.ids),
     ]
     if not opened.device.marks.server and not opened.device.marks.remotes:

@@ -21,7 +21,7 @@ from memseal.memory.operations import (
     decode_operation,
     encode_operation,
 )
-from memseal.store.folder import CHECKPOINTS, DEVICE, KEYRING, LOGS, PARTS
+from memseal.store.folder import CHECKPOINTS, DEVICE, KEYRING, LOGS, PARTS, TRACES
 from memseal.vault.batch import restamped
 from memseal.vault.bundles import dump, in_records, with_rows
 from memseal.vault.cache import VIEW
@@ -77,6 +77,7 @@ def damage_of(damaged: Opened, progress: Progress | None) -> tuple[Finding, ...]
     """Return what is wrong and not only unfinished: a write that was broken off goes with the next one."""
     torn = {(each.code, each.where) for each in damaged.logbook.torn}
     found = (each for each in verify(damaged, progress=progress) if each.code not in _NO_DAMAGE)
+    found = (each for each in found if not each.where.startswith(TRACES))  # a copy brings nothing of them back
     return tuple(each for each in found if (each.code, each.where) not in torn)
 
 

@@ -11,6 +11,7 @@ from memseal.store.disk import OsDisk
 from memseal.sync.messages import Answer
 from memseal.sync.session import Outcome, Seen, SyncSession
 from memseal.transport import LiveTransport, Transport
+from memseal.transport.carrying import Carrier
 from memseal.transport.folder import FolderTransport
 from memseal.vault.branches import Joined
 from memseal.vault.device import RemoteMarks
@@ -156,8 +157,9 @@ class _Ground:
 
 def drive(session: SyncSession, transport: Transport) -> None:
     """Carry a session's requests until it has none."""
-    while (request := session.next_request()) is not None:
-        session.receive(transport.send(request))
+    with Carrier(transport) as carrier:
+        while (request := session.next_request()) is not None:
+            session.receive(carrier.carry(request, session.following))
 
 
 def _keep_marks(opened: Opened, transport: Transport, outcome: Outcome) -> None:

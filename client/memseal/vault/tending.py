@@ -7,7 +7,7 @@ from memseal.format.counters import most_counter
 from memseal.vault import erasing
 from memseal.vault.compacting import compact_when_due
 from memseal.vault.doubling import keep_doubles
-from memseal.vault.opening import Opened, drop_stale_cache
+from memseal.vault.opening import Opened, clean_traces, drop_stale_cache
 from memseal.vault.rekeying import end_handed_over, rekey
 
 _ROOM: Final = 1 << 31
@@ -20,7 +20,9 @@ def tend(opened: Opened, remote: str | None, *, at_server: bool) -> list[Finding
     Returns what was noticed; raises what a synchronisation raises.
     """
     drop_stale_cache(opened)
+    clean_traces(opened)
     noticed = keep_doubles(opened)
+    erasing.erase_orphans(opened)
     if not at_server:
         return noticed
     end_handed_over(opened, remote)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from memseal.errors import (
     VaultMissing,
@@ -22,12 +22,15 @@ from memseal.vault import (
     surveying,
 )
 from memseal.vault.creation import create_folder
+from memseal.vault.deriving import Deriving
 from memseal.vault.doubling import keep_doubles
 from memseal.vault.held import EmbedderChoice
 from memseal.vault.keys_and_devices import KeysAndDevices
-from memseal.vault.memories import Memories
+from memseal.vault.lifecycle import Lifecycle
+from memseal.vault.looking_back import LookingBack
 from memseal.vault.opening import (
     Opened,
+    clean_traces,
     drop_stale_cache,
     open_folder,
     stretcher,
@@ -37,7 +40,7 @@ from memseal.vault.settling import settle_floor
 from memseal.vault.upkeep import Upkeep
 
 
-class Vault(Memories, Upkeep, KeysAndDevices, Remotes):
+class Vault(Lifecycle, Deriving, LookingBack, Upkeep, KeysAndDevices, Remotes):
     """One person's memories, open: every method is safe under threads, every write durable when it returns.
 
     Use `Vault.create`, `Vault.open` or `Vault.join`, and `close` it, or use it as a context manager.
@@ -69,14 +72,20 @@ class Vault(Memories, Upkeep, KeysAndDevices, Remotes):
         *,
         read_only: bool = False,
         embedder: EmbedderChoice = "default",
+        traces: Literal["on", "off"] = "on",
     ) -> Self:
-        """Open a vault, for writing unless `read_only`.
+        """Open a vault, for writing unless `read_only`; with `traces="off"` this opening leaves none (`keep_traces`).
 
         Raises `VaultMissing`, `PassphraseWrong`, `VaultBusy` (open for writing elsewhere), `LocalRollback`,
         `DeviceEnded`, `DeviceFileDamaged` or `FormatError`. Damage to single records does not raise:
         `status().findings` lists it.
         """
-        return cls._open(VaultFolder(_path(path), OsDisk()), stretcher(passphrase), read_only, embedder)
+        if traces not in ("on", "off"):
+            raise ValueError("traces is on or off")
+        vault = cls._open(VaultFolder(_path(path), OsDisk()), stretcher(passphrase), read_only, embedder)
+        if traces == "off":
+            vault._opened.traces.stop()
+        return vault
 
     @classmethod
     def _open(cls, folder: VaultFolder, stretch: Stretch, read_only: bool, embedder: EmbedderChoice) -> Self:
@@ -200,7 +209,10 @@ def _resume(opened: Opened) -> None:
     """Go on with a compaction, an erase or a join of branches that was broken off."""
     branching.bring_in(opened)
     drop_stale_cache(opened)
+    clean_traces(opened)
+    opened.traces.sweep(opened.device)
     keep_doubles(opened)
+    erasing.erase_orphans(opened)
     settle_floor(opened)
     if not opened.device.marks.server:
         erasing.finish(opened, None)

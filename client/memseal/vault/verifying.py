@@ -20,6 +20,7 @@ from memseal.vault.log_files import LogFiles
 from memseal.vault.logbook import Logbook
 from memseal.vault.opening import Opened, apply_checkpoint, logs_hold_all
 from memseal.vault.status import all_findings
+from memseal.vault.tracing import Traces
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes are done, of how many."""
@@ -31,8 +32,8 @@ def verify(opened: Opened, *, read_data: bool = True, progress: Progress | None 
     """Return all findings, each with what to do next.
 
     Always looked at: device file, keyring, how each log begins and where its records stand, the checkpoint's manifest,
-    and that its parts are there. With `read_data` every byte: records, chains, signatures, parts, cache. Of a log no
-    more than a piece is held, and nothing of what it says.
+    and that its parts are there. With `read_data` every byte: records, chains, signatures, parts, traces, cache. Of a
+    log no more than a piece is held, and nothing of what it says.
     """
     watched = _Watched(opened.folder, progress, _size(opened)) if progress else opened.folder
     findings = [*_keys(watched, opened), *(_data(watched, opened) if read_data else _structure(watched, opened))]
@@ -70,6 +71,7 @@ def _data(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
     finally:
         logbook.view.close()
     yield from (*logbook.findings, *logbook.torn, *logbook.hidden(), *logbook.misnamed())
+    yield from Traces(folder).damage(opened.device)
     cache = cache_damage(folder, opened.device)
     if cache is not None:
         yield cache
@@ -98,7 +100,7 @@ class _Watched(VaultFolder):
 def _size(opened: Opened) -> int:
     """Return how many bytes there are to read."""
     folder, floor = opened.folder, opened.keychain.keyring.public.floor
-    names = [DEVICE, VIEW]
+    names = [DEVICE, VIEW, *opened.traces.names()]
     names += [f"{each}/{stem}.mseal" for each in (KEYRING, LOGS) for stem in folder.stems(each)]
     if floor is not None:
         names += [checkpoint_file(floor.checkpoint), *map(part_file, floor.parts)]

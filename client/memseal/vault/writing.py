@@ -13,8 +13,9 @@ from memseal.embedding import Embedder
 from memseal.errors import EmbedderAnswer, EmbedderUnavailable, MemoryInvalid, VectorInvalid
 from memseal.format.content import Column
 from memseal.index.view import EMBEDDING, View
-from memseal.memory.memory import ID_SIZE, Draft, draft, to_microseconds
+from memseal.memory.memory import Draft, draft, to_microseconds
 from memseal.memory.operations import Embed, Remember, Setting
+from memseal.memory.texts import ID_SIZE
 from memseal.recall import index_text
 from memseal.vault.batch import Batch
 

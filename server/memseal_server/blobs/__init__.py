@@ -62,10 +62,11 @@ class Totals:
 
 
 class Run(NamedTuple):
-    """The objects of a folder that are numbered without a gap, from `first` on."""
+    """The objects of a folder that are numbered without a gap, from `first` on; nobody asks beyond `most`."""
 
     folder: str
     first: int
+    most: int = MAX_NUMBER
 
 
 class Listed(NamedTuple):
@@ -101,7 +102,10 @@ class BlobStore(Protocol):
         ...
 
     async def last(self, runs: Sequence[Run]) -> list[int | None]:
-        """Return each run's last number, or None where nothing lies under its first; not all of one moment."""
+        """Return each run's last number, at most its `most`, or None where nothing lies under its first.
+
+        They are not all of one moment.
+        """
         ...
 
     async def missing(self, keys: Sequence[str]) -> list[str]:

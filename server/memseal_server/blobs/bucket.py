@@ -100,7 +100,7 @@ class BucketStore:
         return Info(found.length, found.digest)
 
     async def last(self, runs: Sequence[Run]) -> list[int | None]:
-        """Return each run's last number, or None where nothing lies under its first; not all of one moment."""
+        """Return each run's last number, at most its `most`, or None where nothing lies under its first."""
         return await asyncio.gather(*(self._last(run) for run in runs))
 
     async def missing(self, keys: Sequence[str]) -> list[str]:
@@ -170,9 +170,9 @@ class BucketStore:
         low, step = run.first, 1
         if not await self._is_there(numbered(run.folder, low)):
             return None
-        while await self._is_there(numbered(run.folder, low + step)):
+        while low + step <= run.most and await self._is_there(numbered(run.folder, low + step)):
             low, step = low + step, 2 * step
-        high = low + step
+        high = min(low + step, run.most + 1)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if await self._is_there(numbered(run.folder, middle)) else (low, middle)

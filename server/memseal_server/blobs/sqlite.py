@@ -13,7 +13,6 @@ from typing import Self
 from filelock import FileLock
 
 from memseal_server.blobs import (
-    MAX_NUMBER,
     AlreadyThere,
     Info,
     Listed,
@@ -105,7 +104,10 @@ class SqliteStore:
         return await self._reader().run(lambda db: _select_info(db, key))
 
     async def last(self, runs: Sequence[Run]) -> list[int | None]:
-        """Return each run's last number, or None where nothing lies under its first; all of one moment."""
+        """Return each run's last number, at most its `most`, or None where nothing lies under its first.
+
+        They are all of one moment.
+        """
         return await self._reader().run(lambda db: [_select_last(db, run) for run in runs])
 
     async def missing(self, keys: Sequence[str]) -> list[str]:
@@ -236,7 +238,7 @@ def _select_content(
 
 def _select_last(db: sqlite3.Connection, run: Run) -> int | None:
     # The run has no gap, so the greatest key is its end; but only if it begins.
-    first, last = numbered(run.folder, run.first), numbered(run.folder, MAX_NUMBER)
+    first, last = numbered(run.folder, run.first), numbered(run.folder, run.most)
     row = db.execute(
         "SELECT key FROM objects WHERE key BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM objects WHERE key = ?)"
         " ORDER BY key DESC LIMIT 1",

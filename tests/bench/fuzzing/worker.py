@@ -24,6 +24,7 @@ CPU_SECONDS = 1.0  # for one input
 HANG_SECONDS = 20  # of the clock, which other processes move too
 MUTATED = 0.8  # of the changes are made by the target's own mutation, where it has one
 _OURS = ("memseal", "memseal_server")
+_MODULES = ("client", "sealed", "traces", "both", "server")
 
 
 class OverTime(Exception):
@@ -36,7 +37,7 @@ class OverMemory(Exception):
 
 def targets() -> dict[str, Any]:
     """Return all targets by name; what they import of ours is as the import system gives it."""
-    modules = (import_module(f"tests.bench.fuzzing.{name}") for name in ("client", "sealed", "both", "server"))
+    modules = (import_module(f"tests.bench.fuzzing.{name}") for name in _MODULES)
     return {name: target for module in modules for name, target in module.TARGETS.items()}
 
 

@@ -23,7 +23,7 @@ _GLUED = (
     "straße|strasse|straat|laan|weg|gasse|platz|allee|damm|ufer|gade|vej|gata|gatan|gate|vei|veien"
     "|vägen|väg|katu|tie|tanav|bakken|steen|plein|dreef|kade|stræde|torv|väylä|kuja|polku|ring|hof"
     "|berg|tun|lia|stien|steg|stiegen|graben|zeile|markt|høj|parken|haven|toften|marken|lunden|åsen"
-    "|tään|ucca"
+    "|tään|ucca|boulevard|baan|singel|gracht|dijk"
 )
 _PREFIXES = """rue|avenue|av|ave|boulevard|bd|blvd|place|chemin|allée|allee|impasse|quai|route|cours|square|
     via|viale|piazza|corso|largo|vicolo|strada|località|
@@ -80,9 +80,10 @@ _STREETS: Final = tuple(
         ),
         (
             (
-                rf"(?<![\w.])(?i:rue|avenue|boulevard|chemin|via|viale|piazza|corso|calle|avenida|paseo"
-                rf"|plaza|rua|travessa|praça|ul\.|ulica|al\.|aleja|улица|ул\.|jalan"
-                rf"|jl\.)\s+(?:{_PARTICLE}\s+){{0,2}}{_NAME}(?:,?\s+{_NUMBER}\b\.?)"
+                rf"(?<![\w.])(?i:rue|avenue|boulevard|chemin|impasse|allée|quai|cours|route|place|via|viale|piazza|corso"
+                rf"|vicolo|largo|strada|contrada|borgo|calle|c/|avenida|avda\.?|paseo|plaza|camino|carrer|ronda|glorieta|pasaje"
+                rf"|rambla|rua|travessa|praça|alameda|rodovia|ladeira|quadra|ul\.|ulica|al\.|aleja|plac|pl\.|os\."
+                rf"|улица|ул\.|jalan|jl\.)\s+(?:{_PARTICLE}\s+){{0,2}}{_NAME}(?:,?\s+{_NUMBER}\b\.?)"
             ),
             re.NOFLAG,
         ),
@@ -176,6 +177,8 @@ _REST: Final = re.compile(
         (?:Apt|Apartment|Suite|Ste|Unit|Flat|Room|Floor|Box|Fl)\b\.?\s*\#?\d+[A-Za-z]?\b
         |(?:DPO|APO|FPO)\s+A[AEP]\s+\d{{5}}
         |(?:[A-Z]{{1,2}}\d[A-Z\d]?[ ]?\d[A-Z]{{2}})\b
+        |\d{{4}}[ ]?[A-Z]{{2}}\b|\d{{2}}-\d{{3}}\b|\d{{5}}-?\d{{3}}\b|\d{{3}}[ ]\d{{2}}\b
+        |/[ ]?[A-Z]{{2}}\b|\([A-Z]{{2}}\)
         |(?:[A-Z]{{1,3}}-)?\d{{4,6}}(?:[- ]\d{{3,4}})?\b(?![ -]?\d)
         |(?:[A-Z]{{2,3}}|[a-z]{{2,3}})\b(?=[ \n,]*\d{{4,6}}\b|[ ]*\n[, ]*\d)
         |(?P<town>{_CAPITAL}(?:[ ](?:{_PARTICLE}[ ])?(?:{_CAPITAL}|\d{{1,2}}\b)){{0,3}}))"""

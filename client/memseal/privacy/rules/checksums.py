@@ -63,7 +63,7 @@ def card(text: str) -> bool:
 
 
 def iban(text: str) -> bool:
-    """Whether the two check digits are right (ISO 13616)."""
+    """Whether length and check digits are right (ISO 13616)."""
     plain = re.sub(r"[\s-]", "", text).upper()
     if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain):
         return False

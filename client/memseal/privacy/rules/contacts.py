@@ -13,6 +13,9 @@ _DOMAINS: Final = "|".join(
     xyz online site shop tech cloud email link ly gl example test local internal invalid
     """.split()
 )
+_BRACKETED = r"[\[({<]\s?(?:dot|\.|punkt|punto|point|ponto)\s?[\])}>]"
+_DOT = rf"(?:{_BRACKETED}|\b(?:dot|punkt|punto|point|ponto)\b)"
+_SIGN = rf"(?:{_DOT}|[\[({{<]?\b(?:underscore|dash|hyphen|minus|plus)\b[\])}}>]?)"
 _VERSION: Final = re.compile(r"(?i)\b(?:version|release|ver\.?|v|build|python|node)[ :=]*$")
 
 
@@ -39,10 +42,10 @@ RULES: Final = (
         "EMAIL",
         compiled(
             rf"""\b(?!(?:me|us|him|her|them|mail|email|reach|contact|write|it|is|am|was|or|and|to|look|arrive|meet|home)\b\s+(?:at|@)\b)
-            [\w.+-]{{1,64}}(?:\s(?:dot|punkt|point|punto|underscore|dash|hyphen|minus)\s[\w-]{{1,32}}){{0,3}}
-            \s*[\[({{<]?\s?(?:\bat\b|@|\barroba\b|\bklammeraffe\b)\s?[\])}}>]?\s*
-            (?:[\w-]{{1,63}}\s?(?:[\[({{<]\s?(?:dot|\.)\s?[\])}}>]|\bdot\b|\bpunkt\b|\bpunto\b|\bpoint\b|\.)\s?){{1,3}}
-            (?:{_DOMAINS})\b""",
+            [\w.+-]{{1,64}}(?:\s?{_SIGN}\s?[\w-]{{1,32}}){{0,3}}
+            \s*[\[({{<]?\s?(?:\bat\b|@|\barroba\b|\bklammeraffe\b|\bchiocciola\b|\barobase\b|\baffenschwanz\b)\s?[\])}}>]?\s*
+            (?:(?:[\w-]{{1,63}}\s?(?:{_DOT}|\.)\s?){{1,3}}(?:{_DOMAINS})\b
+            |(?:[\w-]{{1,63}}\s?(?:{_DOT})\s?){{1,3}}[a-z]{{2,14}}\b)""",
             re.IGNORECASE,
         ),
         0.95,
@@ -71,7 +74,7 @@ RULES: Final = (
             re.IGNORECASE,
         ),
     ),
-    Rule("handle", "USERNAME", compiled(r"(?<![\w@./])(?P<value>@[A-Za-z_][\w.]{1,30}\w)(?!@|\.\w)"), 0.85),
+    Rule("handle", "USERNAME", compiled(r"(?<![^\s(\[{<>\"'`,;:*|])(?P<value>@[A-Za-z_][\w.]{1,30}\w)(?!@|\.\w)"), 0.85),
     Rule(
         "user name",
         "USERNAME",

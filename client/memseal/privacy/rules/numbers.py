@@ -8,7 +8,7 @@ from memseal.privacy.rules.rule import Rule, compiled
 
 _NO = (
     r"(?:\s*(?:card|id|code|identification|insurance|security|registration))?(?:\s*(?:number|numbers"
-    r"|numero|número|num|nummer|nr|no)\b\.?)?(?:\s+(?:is|was|ist|es|on\s+file"
+    r"|numero|número|numéro|num|nummer|nr|no)\b)?\.?(?:\s+(?:is|was|ist|lautet|es|est|é|on\s+file"
     r"|reads))?[\"']?\s*(?:[:=#]+|->)?\s*[\"']?"
 )
 _MONTH = (
@@ -19,6 +19,34 @@ _DATE = (
     rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\s?\d{{1,2}}[-/.]\s?(?:\d{{4}}|\d{{2}})"
     rf"|\d{{1,2}}(?:st|nd|rd|th|\.)?(?:\s+of)?\s+{_MONTH}(?:,?\s+\d{{4}})?|{_MONTH}\s+\d{{1,2}}(?:st|nd"
     rf"|rd|th)?(?:,?\s+\d{{4}})?\b|\d{{4}}年\d{{1,2}}月\d{{1,2}}日|\d{{1,2}}[-\s]{_MONTH}[-\s]\d{{2,4}})"
+)
+
+
+# How long the accounts of a country are, without country and check digits (SWIFT's registry of IBANs): a pattern that
+# took any length would take in the word after the number.
+_IBAN_LENGTHS: Final = {
+    11: "NO",
+    12: "BE",
+    14: "DK FK FI FO GL NL SD",
+    15: "MK SI",
+    16: "AT BA EE KZ LT LU MN XK",
+    17: "CH CR HR LI LV",
+    18: "BG BH DE GB GE IE ME RS VA",
+    19: "AE GI IL IQ OM SO TL",
+    20: "AD CZ ES MD PK RO SA SE SK TN VG LY",
+    21: "PT ST",
+    22: "IS TR",
+    23: "FR GR IT MC MR SM BI DJ",
+    24: "AL AZ BY CY DO GT HU LB NI PL SV",
+    25: "BR EG PS QA UA",
+    26: "JO KW MU YE",
+    27: "MT SC",
+    28: "LC",
+    29: "RU",
+}
+_IBANS = "|".join(
+    rf"(?:{'|'.join(countries.split())})[ -]?\d{{2}}(?:[ -]?[a-z0-9]){{{length}}}"
+    for length, countries in _IBAN_LENGTHS.items()
 )
 
 
@@ -41,6 +69,26 @@ def _coordinates(text: str) -> bool:
     return abs(float(latitude)) <= 90 and abs(float(longitude)) <= 180
 
 
+# What the identifiers of persons are called in many countries; their shapes are too many, and too much like others.
+_IDENTIFIERS: Final = r"""
+    id|ident(?:ity|ification)?(?:\s+card)?|(?:personal|national|citizen|social|state|foreign|resident)\s+id
+    |citizen(?:ship)?|voter(?:\s+id)?|ration\s+card|residence\s+permit|green\s?card|alien|visa|uscis|tax(?:payer)?(?:\s+(?:id|ref(?:erence)?))?|vat
+    |driver'?s?\s+licen[cs]e|driving\s+licen[cs]e|licen[cs]e|dl|dvla|medicare|medicaid
+    |social\s+(?:security|insurance)|itin|ein|tin|npi|dea
+    |nino|ni|national\s+insurance|nhs|chi|utr|ppsn?|sin|ohip|ramq|tfn|abn|ird|nhi
+    |aadha+r|pan|epic|uidai|nin|bvn|cnic|nicop|nid|nic|nik|ktp|nric|fin|mykad|ic|hkid|philsys|sss|umid|cccd|cmnd|iqama|emirates\s+id|kra
+    |ssnit|sa\s+id|teudat\s+zehut|my\s?number|マイナンバー|주민등록번호|외국인등록번호|身份证(?:号码?)?|身分證(?:字號)?|เลขบัตรประชาชน
+    |รหัสประชาชน|תעודת\s+זהות|رقم\s+الهوية|الرقم\s+القومي|کد\s+ملی|инн|снилс|паспорт|рнокпп|егн|јмбг|αμκα|αφμ|αδτ
+    |steuer-?(?:id|identifikationsnummer|nummer)|sozialversicherung(?:snummer)?|sv-?nr|svnr|rentenversicherungsnummer|versichertennummer|kvnr
+    |krankenversicherungsnummer|führerschein|personalausweis(?:nummer)?|ausweis(?:nummer)?|ahv|avs|ahv-?nr
+    |s[ée]cu(?:rit[ée]\s+sociale)?|insee|nir|carte\s+(?:vitale|d'identité)|niss|rijksregisternummer|registre\s+national|matricule
+    |bsn|burgerservicenummer|dni|nie|nif|nuss|cedula|cédula|c\.c|nit|cuit|cuil|rut|curp|rfc|nss
+    |cpf|cnpj|rg|pis|cnh|título\s+de\s+eleitor|cartão\s+de\s+cidadão|codice\s+fiscale|cod\.?\s?fisc|cf|c\.f|partita\s+iva|tessera\s+sanitaria
+    |pesel|nip|regon|dow[óo]d(?:\s+osobisty)?|rodn[ée]\s+č[íi]slo|r\.\s?č|szem[ée]lyi(?:\s+sz[áa]m)?|taj(?:\s+sz[áa]m)?|ad[óo]azonos[íi]t[óo](?:\s+jel)?
+    |cnp|egn|oib|emšo|jmbg|amka|afm|t\.?\s?c\.?\s+kimlik|tckn|kimlik|isikukood|personas\s+kods|asmens\s+kodas
+    |person(?:en)?nummer|samordningsnummer|f[øo]dsels(?:nummer|nr)|d-nummer|cpr(?:-nummer|-nr)?|henkil[öo]tunnus|hetu|kennitala|rrn"""
+
+
 RULES: Final = (
     Rule(
         "card", "CREDIT_CARD", compiled(r"(?<![\w.-])\d(?:[ -]?\d){11,18}(?![\w-]|\.\d)"), 0.97, accept=checksums.card
@@ -60,10 +108,7 @@ RULES: Final = (
     Rule(
         "iban",
         "IBAN",
-        compiled(
-            r"(?<![A-Za-z0-9])[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,3})?(?![A-Za-z0-9])",
-            re.IGNORECASE,
-        ),
+        compiled(rf"(?<![A-Za-z0-9])(?:{_IBANS})(?![A-Za-z0-9])", re.IGNORECASE),
         1.0,
         accept=checksums.iban,
     ),
@@ -172,15 +217,8 @@ RULES: Final = (
         "identifier by name",
         "NATIONAL_ID",
         _cued(
-            r"""nino|nin|cnic|nik|ktp|hkid|mykad|citizen(?:ship)?|ni|national\s+insurance|nhs|aadha+r|pan|dni|nie|nif|codice\s+fiscale|cf|pesel|nip|cpf|cnpj|rg|nric|fin|sin|social\s+insurance
-            |s[ée]cu(?:rit[ée]\s+sociale)?|insee|nir|rrn|身份证(?:号)?|steuer-?id
-            |sozialversicherung(?:snummer)?|personal\s+id|national\s+id|id|identity(?:\s+card)?
-            |ident
-            |personnummer|cpr|bsn|burgerservicenummer|amka|egn|cnp|oib|jmbg|tckn|t\.?c\.?\s+kimlik
-            |tin|tax(?:payer)?(?:\s+id)?|ein|vat|ssnit|curp|rfc|nid|emirates\s+id|my\s?number|マイナンバー
-            |주민등록번호
-            |tfn|medicare|medicaid|nino|ppsn?|voter\s+id|residence\s+permit|driver'?s?\s+licen[cs]e|driving\s+licen[cs]e|licen[cs]e|dl|dvla|führerschein|personalausweis(?:nummer)?|ausweis(?:nummer)?""",
-            r"(?=[\w. /-]*\d)[A-Z]{0,6}[\d][\dA-Z]{0,5}(?:[ ./-]?[\dA-Z]{1,6}){0,6}",
+            _IDENTIFIERS,
+            r"(?=[\w. /-]*\d)[A-Z]{0,6}[\d][\dA-Z]{0,5}(?:[ ./-]?[\dA-Z]{1,6}){0,6}(?:\([\dA]\))?",
         ),
         0.9,
         accept=lambda text: 5 <= len(checksums.digits_of(text)) <= 20,
@@ -189,8 +227,8 @@ RULES: Final = (
         "passport",
         "PASSPORT",
         _cued(
-            r"passport|reisepass(?:nummer)?|pasaporte|passeport|passaporto|護照|护照",
-            r"(?=(?:[A-Z]*\d){3})[A-Z0-9]{6,12}",
+            r"passport|reisepass(?:nummer)?|pasaporte|passeport|passaporte|passaporto|paszport|paspoort|(?:reise)?pass-?(?:nummer|nr)|護照|护照",
+            r"(?=[A-Z]*\d)(?=(?:[A-Z0-9]*\d){2})[A-Z0-9]{6,12}",
         ),
         0.95,
     ),
@@ -199,7 +237,7 @@ RULES: Final = (
         "MEDICAL_RECORD_NUMBER",
         _cued(
             (
-                r"mrn|medical\s+record|patient\s*(?:id|no|number|file)|chart|hospital\s+(?:id|no"
+                r"mrn|medical\s+record|(?:resident|inmate|case|file)\s*(?:id|no|number|file)|patient(?:\s*(?:id|no|number|file))?|chart|hospital\s+(?:id|no"
                 r"|number)|health\s+(?:id|card|record)|member\s*(?:id|no|number)?|policy"
                 r"|insurance\s+id|case|claim|beneficiary|subscriber"
             ),
@@ -250,12 +288,13 @@ RULES: Final = (
         "birth date",
         "DATE_OF_BIRTH",
         compiled(
-            rf"""(?<![^\W_])(?:born(?:\s+(?:on|in))?|d\.?o\.?b\.?|date\s+of\s+birth|birth[\s_-]?(?:date|day)|geboren(?:\s+am)?|geb\.|geburtsdatum|n[ée]e?\s+le|date\s+de\s+naissance
+            rf"""(?<![^\W_])(?:born(?:\s+(?:on|in))?|b\.|d[._]?o[._]?b\.?|date[\s_-]?of[\s_-]?birth|birth[\s_-]?(?:date|day)|b-?day|geboren(?:\s+am)?|geb\.?(?:\s+am)?|geburts(?:datum|tag)|geb\.?-?datum|urodzon[ya]|data\s+urodzenia|född|syntynyt|født|data\s+de\s+nascimento|geboortedatum|дата\s+рождения|doğum\s+tarihi|n[ée]e?\s+le|(?:date\s+de\s+)?naissance
             |fecha\s+de\s+nacimiento|nacid[oa]\s+el|nascid[oa]\s+em|data\s+di\s+nascita|nat[oa]\s+il|生日|出生日期|出生)(?:\s+(?:is|was|falls\s+on|on|ist|it's|:))?["']?\s*(?:[:=,–-]|\(|\.\s+it'?s)?\s*["']?(?:on\s+)?(?P<value>{_DATE})""",
             re.IGNORECASE,
         ),
         0.95,
     ),
+    Rule("birth sign", "DATE_OF_BIRTH", compiled(rf"(?i)(?<!\S)\(?\*\s?(?P<value>{_DATE})(?!\S*\*)"), 0.8),
     Rule("birth year", "DATE_OF_BIRTH", compiled(r"(?i)\bborn\s+in\s+(?P<value>(?:19|20)\d{2})\b"), 0.85),
     Rule(
         "age",

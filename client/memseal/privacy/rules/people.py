@@ -50,7 +50,13 @@ _STRONG_CUES: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _LOOK_BACK: Final = 48
-_BY_ADDRESS: Final = re.compile(r"\s*[,\-–|]?\s*[(<\[]?\s?[\w.+%-]+@")
+_BY_ADDRESS: Final = re.compile(r"[\"']?(?:</?\w+>|\s*[,;:\-–|]|)\s*(?:<\w+>|[\"'(<\[])?\s?[\w.+%-]+@")
+_QUOTED_BY_ADDRESS: Final = re.compile(r"[\"']\s*<[\w.+%-]+@")
+_GREETING: Final = re.compile(
+    r"^[ \t>]*(?:hi|hello|hey|dear|thanks|thank you|cheers|hallo|liebe[rs]?|lieber|hola|querid[oa]|cher|chère|bonjour|caro|cara|ciao|olá"
+    r"|beste|kære|hej|cześć|drogi|droga)[ ,]+(?P<value>[^\W\d_][^\W\d_'’-]+(?:[ ][^\W\d_][^\W\d_'’-]+)?)(?=[ ]?[,!.:\n]|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _VERBS: Final = re.compile(
     r"(?:'s)?\s+(?:said|says|wrote|writes|called|calls|replied|asked|told|shouted|works?|worked"
     r"|lives?|lived|moved|joined|was|is|has|had|met|sent|signed|presented|turns|turned|owes"
@@ -69,6 +75,11 @@ _LIST: Final = re.compile(
 )
 _LINE: Final = re.compile(
     r"^[ \t>*•-]*(?P<value>[^\W\d_][^\W\d_'’-]+(?:[ ](?:[A-Z]\.?|[^\W\d_]{2,3}|[^\W\d_]['’\w-]+)){1,3})[ \t]*$",
+    re.MULTILINE,
+)
+# - Ada Lovelace (chair): what the sign in brackets explains is somebody.
+_ITEM: Final = re.compile(
+    r"^[ \t>]*(?:[*•–-]|\d{1,2}[.)])[ \t]+(?P<value>[^\W\d_][^\W\d_'’-]+(?:[ ][^\W\d_][^\W\d_'’-]+){1,2})[ ]?(?:\(|[–—-][ ]|:|,|$)",
     re.MULTILINE,
 )
 _SPEAKER: Final = re.compile(r"^[ \t>*•-]*(?P<value>[^\W\d_]{3,20}(?:[ ][^\W\d_]{2,20})?):\s", re.MULTILINE)
@@ -167,7 +178,7 @@ def _score(text: str, run: list[Word], lexicon: Lexicon) -> float:
     ]
     weak = [word for word in full if word.low in lexicon.first or word.low in lexicon.last]
     before = text[max(0, run[0].start - _LOOK_BACK) : run[0].start]
-    if _BY_ADDRESS.match(text, run[-1].end) and weak:
+    if (_BY_ADDRESS.match(text, run[-1].end) and weak) or _QUOTED_BY_ADDRESS.match(text, run[-1].end):
         return 0.93
     if _STRONG_CUES.search(before):
         return 0.95
@@ -178,11 +189,15 @@ def _score(text: str, run: list[Word], lexicon: Lexicon) -> float:
             return 0.85
         if any(len(word.low) == 1 for word in run) and len(run[0].low) > 1:  # Ravil G Yefimov
             return 0.75
+        if len(weak) == len(full) and text[run[0].start : run[-1].end].isupper():  # no cue is in capitals
+            return 0.65
         return 0.7 if _CUES.search(before) and not any(lexicon.is_word(word.low) for word in full) else 0.0
     if not full:
         return 0.0
     if len(run) > 1 and weak:  # initials around one name: J. R. Ellison
         return 0.85
+    if len(run) > 2 and not lexicon.is_word(full[0].low) and text[run[0].end] == ".":  # U. U. Aleksandersen
+        return 0.75
     if known:
         return 0.85 if _CUES.search(before) or _VERBS.match(text, run[-1].end) else 0.62
     if weak and not lexicon.is_word(full[0].low):
@@ -219,6 +234,13 @@ def _shaped(text: str, lexicon: Lexicon) -> Iterator[Span]:
             yield Span(match.start(), match.end(), "PERSON", 0.9, "name with nickname")
     for match in _LIST.finditer(text):
         yield from _listed(match, lexicon)
+    for match in _GREETING.finditer(text):
+        words = match["value"].split()
+        if all(word[0].isupper() and (_is_strange(low := word.casefold(), lexicon) or lexicon.is_first(low)) for word in words):
+            yield Span(*match.span("value"), "PERSON", 0.8, "greeted")
+    for match in _ITEM.finditer(text):
+        if all(word[0].isupper() and _may_be_strange(word.casefold(), lexicon) for word in match["value"].split()):
+            yield Span(*match.span("value"), "PERSON", 0.65, "name of an item")
     for match in _LINE.finditer(text):
         words = [word for word in match["value"].split() if len(word.strip(".")) > 1]
         strange = [
@@ -239,6 +261,12 @@ def _shaped(text: str, lexicon: Lexicon) -> Iterator[Span]:
 
 def _is_strange(word: str, lexicon: Lexicon) -> bool:
     return word not in lexicon.words and word not in NOT_NAMES
+
+
+def _may_be_strange(word: str, lexicon: Lexicon) -> bool:
+    return _is_strange(word, lexicon) or (
+        (word in lexicon.first or word in lexicon.last) and not lexicon.is_word(word) and word not in NOT_NAMES
+    )
 
 
 def _listed(match: re.Match[str], lexicon: Lexicon) -> Iterator[Span]:

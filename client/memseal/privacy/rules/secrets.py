@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import Final
 
 from memseal.privacy.rules.rule import Rule, compiled
@@ -16,6 +17,8 @@ _NO_SECRET: Final = frozenset(
 )
 # Bits a character that random letters and digits have; words have less.
 _RANDOM_BITS: Final = 3.0
+_KEY_BITS: Final = 3.6
+_SHORTEST_KEY: Final = 20
 
 
 def _is_password(text: str) -> bool:
@@ -29,9 +32,20 @@ def _is_strange(text: str) -> bool:
 
 
 def _is_random(text: str) -> bool:
-    counts = Counter(text)
-    bits = -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values())
-    return bits >= _RANDOM_BITS and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+    return _bits(text) >= _RANDOM_BITS and any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+
+
+def _bits(text: str) -> float:
+    """Return the bits of information a character, as far as how often each occurs tells."""
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether a long word without spaces is neither a name of a program's nor a number: letters of all sorts and digits."""
+    longest = max(re.split(r"[_.:-]", text), key=len)
+    cases = sum(left.isalpha() and right.isalpha() and left.islower() and right.isupper() for left, right in pairwise(text))
+    digits = sum(character.isdigit() for character in text)
+    return len(longest) >= _SHORTEST_KEY and digits >= 2 and cases >= 2 and _bits(longest) >= _KEY_BITS
 
 
 RULES: Final = (
@@ -85,7 +99,7 @@ RULES: Final = (
     Rule(
         "password in a URL",
         "SECRET",
-        compiled(r"\b[a-z][a-z0-9+.-]{1,30}://(?P<value>[^\s/@:]{1,80}:[^\s/]{1,120})@(?=[\w.\[-])", re.IGNORECASE),
+        compiled(r"\b[a-z][a-z0-9+.-]{1,30}://(?P<value>[^\s/@:]{0,80}:[^\s/]{1,120})@(?=[\w.\[-])", re.IGNORECASE),
         1.0,
     ),
     Rule("curl -u", "SECRET", compiled(r"\s(?:-u|--user)[\s=]+[\"']?(?P<value>[^\s:\"']{1,64}:[^\s\"']{3,120})"), 0.97),
@@ -136,7 +150,7 @@ RULES: Final = (
             |access[_-]?token|refresh[_-]?token|session[_-]?token|password|passwort|passwd
             |passphrase|pwd|token|credential|(?:(?<=[\W_])|(?<=db))pass)|pass|sig|signature|api_?key
             |key|auth)
-            \s*(?:=|:=|:)\s*(?P<value>[^\s"',;&|<>(){}]{4,200})""",
+            \s*(?:=|:=|:)\s*(?P<value>[^\s"',;&|<>(){}]{4,4000})""",
             re.IGNORECASE,
         ),
         0.95,
@@ -157,8 +171,8 @@ RULES: Final = (
         "password in prose",
         "SECRET",
         compiled(
-            r"""\b(?:password|passwort|passphrase|passcode|pass\s?code|kennwort|contraseña|mot\sde\spasse|senha|wachtwoord|hasło|пароль|密码|パスワード|pwd|pw)\b
-            (?:\s+(?:for|of|to|für|de|von)\s+[^\n.:=]{1,40}?)?\s*(?:is\s+(?:now|still|currently|set\sto)?|was|ist|es|est|=|:|to|->|→)\s*["'`]?(?P<value>[^\s"'`<>]{3,80}(?<![.,;!?)]))""",
+            r"""\b(?:password|passwort|passphrase|passcode|pass\s?code|kennwort|losung|contraseña|mot\sde\spasse|senha|wachtwoord|hasło|пароль|密码|パスワード|pwd|pw)\b
+            (?:\s+(?:for|of|to|on|at|in|für|de|von|zum|zur)\s+[^\n.:=]{1,40}?)?\s*(?:is\s+(?:now|still|currently|set\sto)?|was|ist|lautet|es|est|è|é|to|=|:|->|→)\s*["'`]?(?P<value>[^\s"'`<>]{3,80}(?<![.,;!?)]))""",
             re.IGNORECASE,
         ),
         0.95,
@@ -168,11 +182,32 @@ RULES: Final = (
         "password beside its name",
         "SECRET",
         compiled(
-            r"""\b(?:my)?(?:password|passwort|passphrase|passcode|pass|pwd|pw|token|secret|api[\s_-]key)
-            (?:'s|’s|\s+is|\s+was)?\s+["'`]?(?P<value>(?=[^\s"'`]*\d)(?=[^\s"'`]*[a-z])[^\s"'`<>,;]{5,80}(?<![.,;!?)]))""",
+            r"""\b(?:my)?(?:password|passwort|passphrase|passcode|pass|pwd|psw|pw|token|secret|api[\s_-]key)
+            (?:'s|’s|\s+is|\s+was)?\s+["'`]?(?P<value>(?=[^\s"'`]*(?:\d|[a-z]-[a-z]+-))(?=[^\s"'`]*[a-z])[^\s"'`<>,;]{5,80}(?<![.,;!?)]))""",
             re.IGNORECASE,
         ),
         0.9,
+        accept=_is_strange,
+    ),
+    Rule(
+        "code of a network",
+        "SECRET",
+        compiled(
+            r"""\b(?:wi-?fi|wlan|router|hotspot|network|guest)\s(?:code|key|password|passwort|pass|pw)\b\s*(?:is\b|ist\b|[:=])?\s*["'`]?(?P<value>[^\s"'`<>,;]{6,80}(?<![.,;!?)]))""",
+            re.IGNORECASE,
+        ),
+        0.9,
+        accept=_is_strange,
+    ),
+    Rule(
+        "password after a user",
+        "SECRET",
+        compiled(
+            r"""\b(?:log(?:ged)?\s?(?:in|on)|login|sign\s?in|credentials?|creds|account|user(?:name)?)\b[^\n/]{0,24}?
+            [\w.@+-]{2,40}\s/\s(?P<value>[^\s"'`<>,;/@]{6,80}(?<![.,;!?)]))""",
+            re.IGNORECASE,
+        ),
+        0.8,
         accept=_is_strange,
     ),
     Rule(
@@ -187,7 +222,7 @@ RULES: Final = (
         "SECRET",
         compiled(
             r"""\b(?:pin|puk|tan|otp|2fa|mfa|cvv|cvc2?|cvv2|(?:door|gate|alarm|entry|access|security|safe|lock|garage|verification|one[-\s]time|unlock|backup)[\s-](?:code|pin|number|combination)
-            |(?:pass|pin)[\s-]?code|combination|geheimzahl)\b(?:\s+(?:for|of|to)\s+[^\n.:=\d]{1,30}?)?(?:\s*(?:code|number|no\.?))?\s*(?:is\s+|was\s+|ist\s+|[:=#]\s*|\s)(?:now\s+)?(?P<value>\#?\d[\d-]{2,11}\d?\#?\*?)(?![\w.]\d)""",
+            |(?:pass|pin)[\s-]?code|combination|geheimzahl|code(?=\s+(?:for|of|to)\s))\b(?:\s+(?:for|of|to)\s+[^\n.:=\d]{1,30}?)?(?:\s*(?:code|number|no\.?))?\s*(?:is\s+|was\s+|ist\s+|[:=#]\s*|\s)(?:now\s+)?(?P<value>\#?\d[\d-]{2,11}\d?\#?\*?)(?![\w.]\d)""",
             re.IGNORECASE,
         ),
         0.95,
@@ -196,7 +231,7 @@ RULES: Final = (
         "seed phrase",
         "SECRET",
         compiled(
-            r"""\b(?:seed|recovery|mnemonic|backup|wallet|secret)(?:\s+(?:phrase|words|seed|recovery))+\b\s*(?:\w+\s*)?(?:is|are|:|=)\s*["'`]?(?P<value>(?:[a-z]{3,8}[\s,]+){11,23}[a-z]{3,8})\b""",
+            r"""\b(?:(?:seed|recovery|backup|wallet|secret)(?:\s+(?:phrase|words|seed|recovery))+|mnemonic(?:\s+(?:phrase|words|seed))?)\b\s*(?:\w+\s+)??(?:is\b|are\b|:|=|(?<=\s))\s*["'`]?(?P<value>(?:[a-z]{3,8}[\s,]+){11,23}[a-z]{3,8})\b""",
             re.IGNORECASE,
         ),
         0.99,
@@ -226,6 +261,15 @@ RULES: Final = (
             re.IGNORECASE,
         ),
         0.97,
+    ),
+    Rule(
+        "key of an unknown kind",
+        "SECRET",
+        compiled(
+            r"(?<![\w./=+-])(?P<value>(?:[A-Za-z0-9]{2,12}[_.:-]){0,3}[A-Za-z0-9][\w+-]{18,}(?:[.:][\w+-]{16,})*={0,2})(?![\w/])"
+        ),
+        0.7,
+        accept=_is_mixed,
     ),
     Rule(
         "long random hex",

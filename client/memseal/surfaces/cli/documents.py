@@ -37,6 +37,10 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | quarantine | records (record, code, detail, dismissed) |
 | dismiss | dismissed (the record's name) |
 | reindex | embedded |
+| trace | traces (id, at, surface, turn, about, query, engine, considered, served: ids, erased: ids); … |
+| | … with ID trace (what a trace holds, text, is_exact, candidates with content, states and scores) |
+| trace --days, --megabytes | kept (days, megabytes) |
+| sql | columns, rows (arrays; byte strings as hex digits), truncated |
 | sanitize | text, counts (type: number), repaired, missing, items (type, source, start, end) |
 | demo | ok, claims (text, holds), totals |
 """
@@ -47,20 +51,45 @@ from datetime import datetime
 from typing import Any
 
 from memseal.errors import Finding
-from memseal.memory.memory import Memory
+from memseal.format.trace import Trace
+from memseal.memory.memory import Memory, from_microseconds
+from memseal.memory.traits import ATOM
 from memseal.recall.packet import Packet, Recalled
 from memseal.surfaces.importing.items import ImportItem
-from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION
+from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION, TRAITS
 from memseal.vault.bundle_import import BundleReport
 from memseal.vault.covering import Quarantined
 from memseal.vault.erasing import Erasure
 from memseal.vault.repairing import Repair
+from memseal.vault.sql import Rows
 from memseal.vault.standing import SyncState
 from memseal.vault.status import Status
 from memseal.vault.surveying import RepairPlan
 from memseal.vault.syncing import SyncReport
 
 Document = dict[str, Any]
+
+
+def of_trace(trace: Trace) -> Document:
+    """Return what a list says of a trace."""
+    return {
+        "id": trace.id,
+        "at": _time(from_microseconds(trace.at)),
+        "surface": trace.surface,
+        "turn": trace.turn,
+        "about": trace.about,
+        "query": trace.query,
+        "engine": trace.engine,
+        "considered": trace.considered,
+        "served": [each.memory for each in trace.served],
+        "erased": list(trace.erased),
+    }
+
+
+def of_rows(rows: Rows) -> Document:
+    """Return the answer of a statement."""
+    cells = [[cell.hex() if isinstance(cell, bytes) else cell for cell in row] for row in rows.rows]
+    return {"columns": list(rows.columns), "rows": cells, "truncated": rows.truncated}
 
 
 def of_memory(memory: Memory) -> Document:
@@ -81,6 +110,13 @@ def of_memory(memory: Memory) -> Document:
         "reason": memory.reason,
         "supersedes": memory.supersedes,
         "superseded_by": memory.superseded_by,
+        "type": memory.type,
+        "tier": memory.tier,
+        "owner": memory.owner,
+        "policy": dict(memory.policy),
+        "location": None if memory.location is None else asdict(memory.location),
+        "derived_from": list(memory.derived_from),
+        "derivation": None if memory.derivation is None else asdict(memory.derivation),
     }
 
 
@@ -110,10 +146,13 @@ def _of_recalled(hit: Recalled) -> Document:
 
 
 def of_export(memory: Memory) -> Document:
-    """Return a memory as a line that `import` reads; links and reason only where it has them."""
+    """Return a memory as a line that `import` reads; links, reason and rarer fields only where it has them."""
     document = {EXPORT_MARK: EXPORT_VERSION, **of_memory(memory)}
-    for name in ("reason", "supersedes", "superseded_by"):
-        if document[name] is None:
+    # What rules say now must not come back as what the writer said.
+    document |= {"type": memory.traits.type, "policy": memory.traits.stated_policy and dict(memory.policy)}
+    document["tier"] = None if memory.tier == ATOM else memory.tier
+    for name in ("reason", "supersedes", "superseded_by", *TRAITS):
+        if not document[name]:
             del document[name]
     return document
 

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Final, cast, get_args
 
 import typer
 
-from memseal.memory.memory import DEFAULT_KIND, Memory, parse_id
+from memseal.memory.memory import DEFAULT_KIND, Memory
+from memseal.memory.texts import parse_id
 from memseal.recall.query import TimeRule
 from memseal.surfaces.cli import documents, exits
 from memseal.surfaces.cli.options import (
@@ -21,6 +22,8 @@ from memseal.surfaces.cli.options import (
     State,
     Tags,
     Thread,
+    Tier,
+    Type,
     Until,
     VaultPath,
     content_of,
@@ -47,6 +50,7 @@ def remember(
     text: Content,
     source: Annotated[str, typer.Option(metavar="NAME", help="Where it came from.")] = _SOURCE,
     kind: Kind = None,
+    memory_type: Type = None,
     tag: Tags = None,
     author: Author = None,
     thread: Thread = None,
@@ -64,6 +68,7 @@ def remember(
             content,
             source=source,
             kind=kind or DEFAULT_KIND,
+            type=memory_type,
             tags=tag or (),
             author=author,
             thread=thread,
@@ -92,6 +97,8 @@ def recall(
         float | None, typer.Option(metavar="X", min=-1, max=1, help="The likeness from which meaning counts.")
     ] = None,
     kind: Kind = None,
+    memory_type: Type = None,
+    tier: Tier = None,
     tag: Tags = None,
     author: Author = None,
     thread: Thread = None,
@@ -105,8 +112,9 @@ def recall(
 ) -> int:
     """Find memories by words, meaning and time ("last Tuesday"), best first, each with its reasons."""
     chosen = filters(
-        kind=kind, tags=tag, author=author, thread=thread, source=source, since=since, until=until, state=state
-    )
+        kind=kind, type=memory_type, tier=tier, tags=tag, author=author, thread=thread, source=source, since=since,
+        until=until, state=state,
+    )  # fmt: skip
     rule = cast("TimeRule", time)
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
         packet = opened.recall(query, budget, limit=limit, floor=floor, time=rule, **chosen)
@@ -123,6 +131,8 @@ def list_memories(
     limit: Limit = 20,
     offset: Annotated[int, typer.Option(metavar="N", min=0, max=2**53, help="Leave out this many first.")] = 0,
     kind: Kind = None,
+    memory_type: Type = None,
+    tier: Tier = None,
     tag: Tags = None,
     author: Author = None,
     thread: Thread = None,
@@ -136,8 +146,9 @@ def list_memories(
 ) -> int:
     """List memories by time, newest first."""
     chosen = filters(
-        kind=kind, tags=tag, author=author, thread=thread, source=source, since=since, until=until, state=state
-    )
+        kind=kind, type=memory_type, tier=tier, tags=tag, author=author, thread=thread, source=source, since=since,
+        until=until, state=state,
+    )  # fmt: skip
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
         memories, total = opened.list(limit=limit, offset=offset, **chosen), opened.count(**chosen)
     if as_json:

@@ -14,6 +14,8 @@ from rich.text import Text
 from memseal.errors import Finding
 from memseal.index.filters import STATES
 from memseal.memory.memory import KINDS
+from memseal.memory.traits import TIERS
+from memseal.memory.types import TYPES
 from memseal.surfaces.cli import asking, exits
 from memseal.surfaces.cli.output import notes, write_lines
 from memseal.surfaces.cli.places import vault_place
@@ -34,6 +36,18 @@ def _text(value: str) -> str:
 def _kind(value: str) -> str:
     if value not in KINDS:
         raise typer.BadParameter(f"choose one of {', '.join(KINDS)}")
+    return value
+
+
+def _type(value: str) -> str:
+    if value not in TYPES:
+        raise typer.BadParameter(f"choose one of {', '.join(TYPES)}")
+    return value
+
+
+def _tier(value: str) -> str:
+    if value not in TIERS:
+        raise typer.BadParameter(f"choose one of {', '.join(TIERS)}")
     return value
 
 
@@ -70,6 +84,11 @@ FilePassphraseFd = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document, texts verbatim.")]
 Kind = Annotated[str | None, typer.Option(parser=_kind, metavar="KIND", help=f"One of {', '.join(KINDS)}.")]
+Type = Annotated[
+    str | None,
+    typer.Option("--type", parser=_type, metavar="TYPE", help=f"One of {', '.join(TYPES)}; by rules where not said."),
+]
+Tier = Annotated[str | None, typer.Option(parser=_tier, metavar="TIER", help=f"One of {', '.join(TIERS)}.")]
 State = Annotated[str, typer.Option(parser=_state, metavar="STATE", help=f"One of {', '.join(STATES)}.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", parser=_text, metavar="TAG", help="Repeat for several.")]
 Author = Annotated[str | None, typer.Option(parser=_text, metavar="NAME", help="Who said or wrote it.")]

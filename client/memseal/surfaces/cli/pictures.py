@@ -9,6 +9,7 @@ from rich.text import Text
 
 from memseal.errors import Finding
 from memseal.memory.memory import Memory, State
+from memseal.memory.traits import ATOM, Location
 from memseal.recall.packet import Packet, Recalled
 from memseal.recall.receipt import EXPLAINED
 from memseal.surfaces.cli.output import write_lines
@@ -86,6 +87,8 @@ def show_memory(console: Console, memory: Memory) -> None:
     rows: list[tuple[str, str | None]] = [
         ("id", memory.id),
         ("kind", memory.kind),
+        ("type", memory.type),
+        ("tier", None if memory.tier == ATOM else memory.tier),
         ("state", state_word(memory.state)),
         ("reason", memory.reason),
         ("source", shortened(memory.source)),
@@ -96,10 +99,21 @@ def show_memory(console: Console, memory: Memory) -> None:
         ("captured", None if memory.captured_at is None else moment(memory.captured_at)),
         ("written", moment(memory.written_at)),
         ("origin", memory.origin),
+        ("owner", memory.owner),
+        ("location", _location(memory.location)),
+        ("made of", f"{len(memory.derived_from)} memories" if memory.derived_from else None),
+        ("made in run", None if memory.derivation is None else memory.derivation.run),
         ("supersedes", memory.supersedes),
         ("superseded by", memory.superseded_by),
     ]
     show_rows(console, rows)
+
+
+def _location(location: Location | None) -> str | None:
+    if location is None:
+        return None
+    degrees = None if location.lat is None else f"{location.lat:.5f}, {location.lon:.5f}"
+    return " · ".join(each for each in (location.place, degrees) if each)
 
 
 def show_rows(console: Console, rows: Iterable[tuple[str, str | None]]) -> None:
@@ -134,6 +148,7 @@ def show_status(console: Console, status: Status) -> None:
             "server",
             f"{status.server} ({_unsent(status.unsent_bytes)})" if status.server else "none: `memseal sync ADDRESS`",
         ),
+        ("traces", f"{size(status.trace_bytes)}, on this device only" if status.trace_files else "none"),
     ]
     show_rows(console, rows)
     for device in status.devices:

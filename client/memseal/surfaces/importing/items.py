@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NotRequired, TypedDict, TypeVar, cast
@@ -33,6 +33,13 @@ class ImportItem(TypedDict):
     position: int | None
     captured_at: datetime | None
     origin: str
+    type: NotRequired[str]
+    tier: NotRequired[str]
+    owner: NotRequired[str]
+    policy: NotRequired[Mapping[str, Any]]
+    location: NotRequired[Mapping[str, Any]]
+    derived_from: NotRequired[Sequence[str]]
+    derivation: NotRequired[Mapping[str, Any]]
     past: NotRequired[Past]
 
 
@@ -58,6 +65,8 @@ class Said:
     thread: object = None
     position: object = None
     captured_at: datetime | None = None
+    traits: Mapping[str, object] = field(default_factory=dict[str, object])
+    """The rarer keywords, as far as the row has them."""
 
     def fields(self) -> dict[str, Any]:
         """Return the keywords."""
@@ -70,6 +79,7 @@ class Said:
             "thread": self.thread,
             "position": self.position,
             "captured_at": self.captured_at,
+            **self.traits,
         }
 
 

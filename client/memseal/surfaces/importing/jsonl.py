@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
-from memseal.memory.memory import DEFAULT_KIND, ID_SIZE
+from memseal.memory.memory import DEFAULT_KIND
+from memseal.memory.texts import ID_SIZE
 from memseal.surfaces.importing.items import (
     BadRow,
     ImportItem,
@@ -34,7 +35,10 @@ EXPORT_VERSION: Final = 1
 SUPERSEDE_REASON: Final = "supersede_reason"
 """Why a row's memory replaced the one that it names in `supersedes`."""
 _FIELDS = frozenset({"id", "content", "source", "kind", "tags", "author", "thread", "position", "captured_at"})
+TRAITS: Final = ("type", "tier", "owner", "policy", "location", "derived_from", "derivation")
+"""The rarer fields of a memory, of which a row has those that were given."""
 _EXPORT_FIELDS = _FIELDS | {
+    *TRAITS,
     *(EXPORT_MARK, "origin", "state", "written_at"),
     *("reason", "supersedes", "superseded_by", SUPERSEDE_REASON),
 }
@@ -56,7 +60,8 @@ def read_jsonl(
     `content` is needed; `source`, `kind`, `tags`, `author`, `thread`, `position`, `captured_at` and `id` may
     be missing or null, and empty labels count as missing. `captured_at` is ISO 8601, in UTC where it names no
     offset, or a number of seconds since 1970. Rows without an id are named by a digest of what they say.
-    A row of an export keeps its id, `origin` and `written_at`, what it supersedes, and whether it was retracted.
+    A row of an export keeps its id, `origin` and `written_at`, its rarer fields, what it supersedes, and whether it
+    was retracted.
     """
     reading = Reading(origin, on_error, unknown_fields)
     rows = ((number, line) for number, line in enumerate(lines, start=1) if is_row(line))
@@ -70,6 +75,7 @@ def is_row(line: str) -> bool:
 
 def _item_of(line: str, reading: Reading) -> ImportItem:
     row = as_object(parse(line), "the row")
+    is_export = row.get(EXPORT_MARK) == EXPORT_VERSION
     said = Said(
         content=row.get("content"),
         source=label(row, "source") or f"import:{reading.origin}",
@@ -79,8 +85,9 @@ def _item_of(line: str, reading: Reading) -> ImportItem:
         thread=label(row, "thread"),
         position=row.get("position"),
         captured_at=moment_of(row, "captured_at"),
+        # Other programs mean other things by these names.
+        traits={name: row[name] for name in TRAITS if row.get(name) is not None} if is_export else {},
     )
-    is_export = row.get(EXPORT_MARK) == EXPORT_VERSION
     kept = text_label(row, "origin") if is_export else None
     past = _past(row) if is_export else None
     item = checked(said, kept or f"jsonl:{reading.origin}/{name_of(row, 'id') or _digest(said)}", past)

@@ -29,7 +29,33 @@ export interface MediaReference {
 /** Microseconds since 1970 UTC; bigint where 53 bits do not hold them. */
 export type Time = number | bigint;
 
-export interface MemoryFields {
+/** Integers of 10^-7 degrees, both or neither. */
+export interface Location {
+  readonly lat: number | null;
+  readonly lon: number | null;
+  readonly place: string | null;
+}
+
+/** Which job made a memory, of what, in which run, from how many others. */
+export interface Derivation {
+  readonly rule: string;
+  readonly key: string;
+  readonly run: string;
+  readonly count: number;
+}
+
+/** The rarer fields of a memory; null where it does not have them. */
+export interface Traits {
+  readonly type: string | null;
+  readonly tier: string | null;
+  readonly owner: string | null;
+  readonly policy: ValueMap | null;
+  readonly location: Location | null;
+  readonly derivedFrom: readonly string[];
+  readonly derivation: Derivation | null;
+}
+
+export interface MemoryFields extends Traits {
   readonly content: string;
   readonly kind: string;
   readonly source: string;
@@ -212,6 +238,56 @@ function memoryFields(fields: Fields): MemoryFields {
     origin: optionalText(fields, "origin"),
     embedding: optional(map, "embedding", (value) => asInteger(value, 0, BELOW_2_32, INVALID)),
     media: optional(map, "media", (value) => asArray(value).map(mediaReference)) ?? [],
+    ...traits(fields),
+  };
+}
+
+const MOST_SOURCES = 1_024;
+const MOST_POLICY_FIELDS = 32;
+const MOST_LATITUDE = 900_000_000;
+const MOST_LONGITUDE = 1_800_000_000;
+
+function traits({ map }: Fields): Traits {
+  return {
+    type: optional(map, "type", filledText),
+    tier: optional(map, "tier", filledText),
+    owner: optional(map, "owner", filledText),
+    policy: optional(map, "policy", policy),
+    location: optional(map, "location", location),
+    derivedFrom: optional(map, "derived_from", sources) ?? [],
+    derivation: optional(map, "derivation", derivation),
+  };
+}
+
+function policy(value: Value): ValueMap {
+  const fields = Fields.of(value, INVALID);
+  if (fields.map.size > MOST_POLICY_FIELDS) throw fields.wrong();
+  filledText(fields.get("access"));
+  return fields.map;
+}
+
+function location(value: Value): Location {
+  const fields = Fields.of(value, INVALID);
+  const lat = optional(fields.map, "lat", (degrees) => asInteger(degrees, -MOST_LATITUDE, MOST_LATITUDE, INVALID));
+  const lon = optional(fields.map, "lon", (degrees) => asInteger(degrees, -MOST_LONGITUDE, MOST_LONGITUDE, INVALID));
+  const place = optional(fields.map, "place", filledText);
+  if ((lat === null) !== (lon === null) || (lat === null && place === null)) throw fields.wrong();
+  return { lat, lon, place };
+}
+
+function sources(value: Value): string[] {
+  const ids = asArray(value);
+  if (ids.length === 0 || ids.length > MOST_SOURCES) throw new FormatError(INVALID);
+  return ids.map((item) => toHex(asBytes(item, 16, INVALID)));
+}
+
+function derivation(value: Value): Derivation {
+  const fields = Fields.of(value, INVALID);
+  return {
+    rule: filledText(fields.get("rule")),
+    key: filledText(fields.get("key")),
+    run: id(fields, "run"),
+    count: fields.integer("count", 1),
   };
 }
 

@@ -63,7 +63,7 @@ export function buildState(applied: readonly Applied[]): State {
   const births = bornMemories(applied, erased);
   const groups = sameMemories(births);
   const canonical = (id: string): string => groups.leads.get(id) ?? id;
-  const settings = newestSettings(applied);
+  const settings = newestSettings(applied, erased);
   const said = gather(applied, erased, canonical, pinnedModel(settings));
   const memories = new Map<string, Memory>();
   for (const [id, births] of groups.members) memories.set(id, memory(id, births, said, canonical));
@@ -261,10 +261,12 @@ function withConflicts(memories: Map<string, Memory>, said: Said): Map<string, M
   return memories;
 }
 
-function newestSettings(applied: readonly Applied[]): Map<string, Value> {
+function newestSettings(applied: readonly Applied[], erased: ReadonlySet<string>): Map<string, Value> {
   const newest = new Map<string, Operation>();
   for (const { operation } of applied) {
     if (operation.change.op !== "setting") continue;
+    const proposed = /^proposal\/([0-9a-f]{32})$/.exec(operation.change.name);
+    if (proposed && erased.has(proposed[1]!)) continue;
     const known = newest.get(operation.change.name);
     if (!known || isNewer(operation, known)) newest.set(operation.change.name, operation);
   }

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from memseal.embedding import Embedder, MiniLmEmbedder, OllamaEmbedder, OpenAIEmbedder
 from memseal.errors import Finding, MemsealError, SanitizerMissing
+from memseal.format.trace import Trace
 from memseal.memory.memory import KINDS, Memory, State
+from memseal.memory.traits import Location
 from memseal.recall.normaliser import QueryNormaliser, QuestionNormaliser
 from memseal.recall.packet import Packet, Recalled
 from memseal.recall.receipt import Receipt
@@ -16,13 +18,16 @@ from memseal.vault.bundle_import import BundleReport
 from memseal.vault.bundles import Bundle, open_bundle
 from memseal.vault.capturing import Captured
 from memseal.vault.compacting import Compaction
+from memseal.vault.consolidating import Consolidation, Planned
 from memseal.vault.covering import Quarantined
 from memseal.vault.erasing import Erasure
+from memseal.vault.explaining import Explanation
 from memseal.vault.histories import Change, Difference, History, Version
 from memseal.vault.proposing import Proposal
 from memseal.vault.revoking import CutOff, Revocation
 from memseal.vault.roster import DeviceInfo
-from memseal.vault.searching import Hit
+from memseal.vault.searching import Hit, Hits
+from memseal.vault.sql import Rows
 from memseal.vault.standing import SyncState
 from memseal.vault.status import Status
 from memseal.vault.syncing import SyncReport
@@ -42,22 +47,27 @@ __all__ = [
     "Captured",
     "Change",
     "Compaction",
+    "Consolidation",
     "CutOff",
     "DeviceInfo",
     "Difference",
     "Embedder",
     "Erasure",
+    "Explanation",
     "Exposed",
     "Finding",
     "History",
     "Hit",
+    "Hits",
     "LiveSync",
+    "Location",
     "Memory",
     "MemsealError",
     "MiniLmEmbedder",
     "OllamaEmbedder",
     "OpenAIEmbedder",
     "Packet",
+    "Planned",
     "Proposal",
     "Quarantined",
     "QueryNormaliser",
@@ -65,11 +75,13 @@ __all__ = [
     "Recalled",
     "Receipt",
     "Revocation",
+    "Rows",
     "Sanitizer",
     "State",
     "Status",
     "SyncReport",
     "SyncState",
+    "Trace",
     "Vault",
     "Version",
     "__version__",

@@ -342,6 +342,12 @@ class DataError(MemsealError):
     """Bytes are damaged, forged, or of a format this software does not know."""
 
 
+class SessionLost(DataError):
+    """A kept session of the sanitizer is damaged, or an erase ended it."""
+
+    code = "session_lost"
+
+
 class FormatError(DataError):
     """A rule of `format-spec/vault-format.md` is broken; `code` says which."""
 

@@ -1,10 +1,11 @@
 """Recall on LoCoMo (Maharana et al., ACL 2024; CC BY-NC 4.0, so its file is not part of this project).
 
-    python tests/bench/locomo.py locomo10.json [--json results.json]
+    python tests/bench/locomo.py locomo10.json [--stages] [--json results.json]
 
 One vault per conversation, one memory per turn; a question counts if it has evidence that exists. `any@k` is
 the share of questions with any evidence turn among the first k hits, `frac@k` the mean share of their evidence
-turns.
+turns. Three settings of `search` are measured on the same vaults; with `--stages` also what each stage of the ranking
+adds to the one before.
 """
 
 import argparse
@@ -12,13 +13,13 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import track
@@ -26,10 +27,33 @@ from rich.table import Table
 
 from memseal import Vault
 from memseal.embedding import default_embedder
+from memseal.recall import Weights
+from memseal.recall.late import Effort
+from memseal.recall.rank import weigh
+from memseal.vault.searching import find, question_of
 
 CATEGORIES = {4: "single-hop", 2: "temporal", 1: "multi-hop", 3: "open-domain", 5: "adversarial"}
 CUTS = (1, 5, 10)
 LIMIT = max(CUTS)
+EFFORTS: Final[tuple[Effort, ...]] = ("economy", "default", "best")
+_WORDS = Weights(dense=0, one_before=0, two_before=0, one_after=0, two_after=0, thread=0, author=0, date=0)
+_MEANING = replace(_WORDS, dense=Weights.dense)
+_NEIGHBOURS = replace(
+    _MEANING,
+    one_before=Weights.one_before,
+    two_before=Weights.two_before,
+    one_after=Weights.one_after,
+    two_after=Weights.two_after,
+)
+_THREAD = replace(_NEIGHBOURS, thread=Weights.thread)
+STAGES = {
+    "words": _WORDS,
+    "and meaning": _MEANING,
+    "and neighbours": _NEIGHBOURS,
+    "and the thread": _THREAD,
+    "and the author": replace(_THREAD, author=Weights.author),
+    "and the date": Weights(),
+}
 
 
 @dataclass(frozen=True)
@@ -86,65 +110,121 @@ def measure(question: Question, ranked: list[str]) -> dict[str, float]:
     return figures
 
 
-def run(sample: dict[str, Any], folder: Path) -> Iterator[tuple[int, dict[str, float]]]:
-    """Yield category and figures of each question of one conversation."""
-    turns = list(turns_of(sample["conversation"]))
-    with Vault.create(folder, passphrase="a passphrase for a benchmark") as vault:
+@dataclass(frozen=True)
+class Result:
+    """The figures of one question at one setting."""
+
+    setting: str
+    category: int
+    figures: dict[str, float]
+
+
+class Conversation:
+    """One conversation in a vault of its own, one memory a turn."""
+
+    def __init__(self, sample: dict[str, Any], vault: Vault) -> None:
+        """Remember all turns."""
+        turns = list(turns_of(sample["conversation"]))
         memories = vault.remember_many([fields for _, fields in turns])
+        self.vault = vault
+        self.questions = questions_of(sample["qa"], {turn for turn, _ in turns})
         # Two turns may be one memory: the same words, by the same person, in one session.
-        turn_of: dict[str, list[str]] = {}
+        self._turns: dict[str, list[str]] = {}
         for (turn, _), memory in zip(turns, memories, strict=True):
-            turn_of.setdefault(memory.id, []).append(turn)
-        for question in questions_of(sample["qa"], {turn for turn, _ in turns}):
+            self._turns.setdefault(memory.id, []).append(turn)
+
+    def ranked(self, question: Question, ids: Iterable[str]) -> list[str]:
+        """Return the turns of memories; of turns that are one memory, the one that is evidence stands for it."""
+        return [next((turn for turn in self._turns[each] if turn in question.evidence), "") for each in ids]
+
+
+def efforts(conversation: Conversation) -> Iterator[Result]:
+    """Yield what each setting finds, and its time; each text is looked at once before, as in a vault that is in use."""
+    codes = conversation.vault._opened.logbook.view.token_codes
+    for effort in EFFORTS:
+        size, count = codes.size, len(codes)
+        for question in conversation.questions:
+            conversation.vault.search(question.text, limit=LIMIT, effort=effort)
+        bytes_each = (codes.size - size) / max(1, len(codes) - count)
+        for question in conversation.questions:
             started = perf_counter()
-            hits = vault.search(question.text, limit=LIMIT)
+            hits = conversation.vault.search(question.text, limit=LIMIT, effort=effort)
             milliseconds = 1000 * (perf_counter() - started)
-            # Of turns that are one memory, the one that is evidence stands for it.
-            ranked = [next((turn for turn in turn_of[hit.memory.id] if turn in question.evidence), "") for hit in hits]
-            yield question.category, measure(question, ranked) | {"ms": milliseconds}
+            figures = measure(question, conversation.ranked(question, [hit.memory.id for hit in hits]))
+            yield Result(effort, question.category, figures | {"bytes": bytes_each, "ms": milliseconds})
 
 
-def table(results: list[tuple[int, dict[str, float]]]) -> dict[str, dict[str, float]]:
-    """Return the mean of each figure by category and overall."""
-    groups = {name: [row for category, row in results if category == key] for key, name in CATEGORIES.items()}
-    groups["all"] = [row for _, row in results]
+def stages(conversation: Conversation) -> Iterator[Result]:
+    """Yield what is found with the stages of the ranking up to one and no further."""
+    view, embedder = conversation.vault._opened.logbook.view, default_embedder()
+    for question in conversation.questions:
+        found = find(view, embedder, question_of(question.text, None, LIMIT, {}, "economy"))
+        for name, weights in STAGES.items():
+            weighed = weigh(found.query, found.weighed.candidates, floor=found.floor, weights=weights)
+            memories = view.state.memories([hit.number for hit in weighed.hits(LIMIT)])
+            figures = measure(question, conversation.ranked(question, [memory.id for memory in memories]))
+            yield Result(name, question.category, figures)
+
+
+def table(results: list[Result]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return for each setting the mean of each figure by category and overall; of times the median."""
+    settings = dict.fromkeys(each.setting for each in results)
+    return {setting: _means([each for each in results if each.setting == setting]) for setting in settings}
+
+
+def _means(results: list[Result]) -> dict[str, dict[str, float]]:
+    groups = {name: [each for each in results if each.category == key] for key, name in CATEGORIES.items()}
+    groups["all"] = results
     return {
-        name: {"n": float(len(rows))} | {figure: mean(row[figure] for row in rows) for figure in rows[0]}
+        name: {"n": float(len(rows))}
+        | {
+            figure: (median if figure == "ms" else mean)(row.figures[figure] for row in rows)
+            for figure in rows[0].figures
+        }
         for name, rows in groups.items()
         if rows
     }
 
 
-def show(console: Console, means: dict[str, dict[str, float]]) -> None:
-    """Print the means as a table."""
-    figures = list(means["all"])
+def show(console: Console, means: dict[str, dict[str, dict[str, float]]]) -> None:
+    """Print the means, a table a setting."""
     embedder = default_embedder()
-    shown = Table(
-        title="Recall on LoCoMo, one memory per turn",
-        caption=f"embedder: {embedder.name if embedder else 'none, words alone'}; ms: one search, embedding included",
-        box=None,
-        padding=(0, 1, 0, 0),
-    )
-    for column in ("category", *figures):
-        shown.add_column(column, justify="left" if column == "category" else "right")
-    for name, row in means.items():
-        cells = [f"{row[figure]:.0f}" if figure in ("n", "ms") else f"{row[figure]:.3f}" for figure in figures]
-        shown.add_row(name, *cells, style="bold" if name == "all" else "")
-    console.print(shown)
+    for setting, groups in means.items():
+        figures = list(groups["all"])
+        shown = Table(
+            title=f"Recall on LoCoMo, one memory per turn: {setting}",
+            caption=f"embedder: {embedder.name if embedder else 'none, words alone'}; bytes: kept a memory for late "
+            "interaction; ms: median, embedding included",
+            box=None,
+            padding=(0, 1, 0, 0),
+        )
+        for column in ("category", *figures):
+            shown.add_column(column, justify="left" if column == "category" else "right")
+        for name, row in groups.items():
+            cells = [
+                f"{row[figure]:.0f}" if figure in ("n", "bytes", "ms") else f"{row[figure]:.3f}" for figure in figures
+            ]
+            shown.add_row(name, *cells, style="bold" if name == "all" else "")
+        console.print(shown)
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description="Recall on LoCoMo.")
     parser.add_argument("file", type=Path)
+    parser.add_argument("--stages", action="store_true", help="also what each stage of the ranking adds")
     parser.add_argument("--json", type=Path, help="also write the means to this file")
     arguments = parser.parse_args()
     samples = json.loads(arguments.file.read_text(encoding="utf-8"))
     console = Console()
-    results: list[tuple[int, dict[str, float]]] = []
+    results: list[Result] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, sample in enumerate(track(samples, "conversations", console=console)):
-            results += run(sample, Path(folder) / f"{number}.vault")
+            with Vault.create(Path(folder) / f"{number}.vault", passphrase="a passphrase for a benchmark") as vault:
+                conversation = Conversation(sample, vault)
+                if arguments.stages:
+                    results += stages(conversation)
+                results += efforts(conversation)
     means = table(results)
     show(console, means)
     if arguments.json is not None:

@@ -44,6 +44,13 @@ def test_lists_and_lines_are_sentences_too() -> None:
     ]
 
 
+def test_abbreviation_ends_no_sentence() -> None:
+    assert [*sentences("My doctor is Dr. Smith of St. Ives. I like her.")] == [
+        "My doctor is Dr. Smith of St. Ives.",
+        "I like her.",
+    ]
+
+
 def test_parts_of_a_message_are_read_and_others_passed_over() -> None:
     parts = [{"type": "text", "text": "one"}, {"type": "image_url", "image_url": {}}, {"type": "text", "text": "two"}]
     assert messages_of([{"role": "user", "content": parts}, {"role": "assistant", "content": None}]) == [

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memseal.consolidation.atoms import DAY_MICROSECONDS, MAX_GROUP, Atom, Group, Made
+from memseal.consolidation.atoms import MAX_GROUP, Atom, Group, Made
 from memseal.consolidation.planning import plan
 from memseal.consolidation.terms import terms_of
 from memseal.consolidation.wording import by_template, prompt_of
+from memseal.memory.significance import DAY_MICROSECONDS
 from memseal.memory.types import type_of
 
 MONDAY = 19_723  # 1 January 2024, in days since 1970

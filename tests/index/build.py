@@ -15,7 +15,7 @@ def memories(rows: Sequence[Row]) -> sqlite3.Connection:
         f"""
         CREATE TABLE memories (
             n INTEGER PRIMARY KEY, content TEXT, author TEXT, thread TEXT, position INTEGER,
-            captured_at INTEGER, written_at INTEGER DEFAULT 1000
+            captured_at INTEGER, written_at INTEGER DEFAULT 1000, tier TEXT, seen INTEGER
         );
         CREATE INDEX memories_thread ON memories (thread, position);
         CREATE VIRTUAL TABLE memories_text USING fts5(

@@ -73,6 +73,11 @@ def state() -> VaultState:
         ({"state": "all"}, ["one", "two", "old", "wrong", "both", "new", "newer"]),
         ({"state": "all", "tags": ["red"]}, ["one", "two", "wrong"]),
         ({"author": "' OR 1 --"}, []),
+        ({"type": "semantic"}, ["one", "two", "new", "newer"]),
+        ({"type": "episodic"}, []),
+        ({"type": "' OR 1 --"}, []),
+        ({"tier": "atom"}, ["one", "two", "new", "newer"]),
+        ({"tier": "affinity", "state": "all"}, []),
     ],
 )
 def test_filters_leave_what_they_name(state: VaultState, filters: Mapping[str, Any], names: list[str]) -> None:
@@ -145,3 +150,25 @@ def test_unknown_filter_is_refused_and_the_known_ones_are_named(name: str) -> No
 def test_filter_of_a_wrong_type_or_value_is_refused(filters: Mapping[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         condition(filters)
+
+
+def test_type_that_was_named_counts_before_the_rules() -> None:
+    state = VaultState()
+    remember(state, "Yesterday I met Sam")
+    remember(state, "Yesterday I met Ann", others={"type": "semantic"})
+    remember(state, "The moon is far", others={"type": "dream"})
+    assert found(state, type="episodic") == ["Yesterday I met Sam"]
+    assert found(state, type="semantic") == ["Yesterday I met Ann"]
+    assert found(state, type="dream") == ["The moon is far"]
+
+
+def test_what_was_made_of_others_is_active_while_all_of_them_are() -> None:
+    state = VaultState()
+    derived = {"tier": "composite", "derived_from": [_id("one"), _id("two"), _id("elsewhere")]}
+    remember(state, "both of them", others=derived)
+    remember(state, "one")
+    remember(state, "two")
+    assert found(state, tier="composite") == ["both of them"]
+    remember(state, "two again", of="two")
+    assert found(state, tier="composite") == []
+    assert found(state, tier="composite", state="all") == ["both of them"]

@@ -239,10 +239,10 @@ def test_last_setting_of_a_name_counts_whatever_comes_first() -> None:
 def test_thousands_of_same_memories_and_rivals_are_not_quadratic() -> None:
     # A vault of another program, or a hostile device, must not be able to stall the others: work for all pairs of
     # 4,000 would take minutes.
-    state, started = VaultState(), time.perf_counter()
+    state, started = VaultState(), time.process_time()
     ids = [number.to_bytes(16, "big") for number in range(8_000)]
     same = [Remember(each, Draft("tea", "test"), 1) for each in ids[:4_000]]
     rivals = [Remember(each, Draft("coffee", "test"), 1, of=ids[0]) for each in ids[4_000:]]
     state.remember([Stamped(each, at(number, each.id)) for number, each in enumerate([*same, *rivals])])
     assert (state.count(), state.count("m.state = 0 AND m.same IS NULL")) == (4_001, 1)
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 60

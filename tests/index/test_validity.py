@@ -1,5 +1,7 @@
 """Windows: of any history a line has no gap and no overlap, and the view of a moment has one version of each line."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,7 +35,7 @@ def told(history: list[tuple[int, int | None, int]]) -> VaultState:
 
 def shown(told: VaultState, moment: int, **filters: str) -> set[int]:
     wanted = condition({"as_of": from_microseconds(moment), **filters})
-    query = f"SELECT m.n FROM memories m WHERE {wanted.where}"
+    query = f"SELECT m.n FROM memories m WHERE {wanted.where}"  # noqa: S608
     return {row[0] for row in told.connection.execute(query, wanted.values)}
 
 
@@ -43,7 +45,7 @@ def test_windows_of_a_line_have_no_gap_and_no_overlap(history: list[tuple[int, i
     for number in range(1, len(history) + 1):
         windows = line_of(state, number)
         assert windows[-1].end is None
-        for before, after in zip(windows, windows[1:], strict=False):
+        for before, after in pairwise(windows):
             assert before.start <= after.start == before.end
 
 

@@ -10,7 +10,6 @@ from memseal.memory.proposals import (
     PROPOSAL,
     Stored,
     conflict_id,
-    folded,
     pair_id,
     proposed_id,
     statement_id,

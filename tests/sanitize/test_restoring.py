@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memseal.sanitize import Sanitizer
-from tests.sanitize.building import SEED, Marked
+from tests.sanitize.building import SEED, Marked, by_rules
 
 TEXT = "Sarah Chen, J. R. Ellison and 王小明 of Globex: a@example.com, b@example.com"
 
@@ -47,6 +47,7 @@ ELLISON = CLEAN[CLEAN.index(",") + 2 : CLEAN.index(" and")]
         ("[EMAIL_1] [EMAIL_2]", "a@example.com b@example.com"),
         ("\\[EMAIL\\_1\\]", "a@example.com"),
         ("[email_1], [ EMAIL_2 ]", "a@example.com, b@example.com"),
+        ("[EMAIL1], [EMAIL _ 2], <EMAIL_1>", "a@example.com, b@example.com, <a@example.com>"),
         ("EMAIL_2 and `EMAIL_1`", "b@example.com and `a@example.com`"),
         ("[EMAIL_1](mailto:[EMAIL_1])", "a@example.com(mailto:a@example.com)"),
     ],
@@ -70,6 +71,47 @@ def test_stand_in_comes_back_however_the_reply_bends_it(reply: str, restored: st
 )
 def test_what_was_not_issued_stays(reply: str) -> None:
     assert SESSION.restore(reply) == reply
+
+
+def misspellings(name: str) -> list[str]:
+    """A name with one letter missing, doubled, another, or swapped with the next, but never the first."""
+    places = range(1, len(name) - 1)
+    return [
+        *(name[:place] + name[place + 1 :] for place in places),
+        *(name[:place] + name[place] + name[place:] for place in places),
+        *(name[:place] + "q" + name[place + 1 :] for place in places),
+        *(name[:place] + name[place + 1] + name[place] + name[place + 2 :] for place in places),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_misspelt_stand_in_comes_back_or_stays_but_is_never_another(seed: int) -> None:
+    sanitizer = by_rules(bytes([seed]) * 32)
+    people = "Sarah Chen, Priya Nair, Thomas Berger, Maria Lopez, Ivan Petrov, Oluwaseun Adeyemi"
+    pairs = list(
+        zip(sanitizer.sanitize(people).text.replace(",", "").split(), people.replace(",", "").split(), strict=True)
+    )
+    long, back = 0, 0
+    for standin, real in pairs:
+        for word in misspellings(standin):
+            restored = sanitizer.restore(f"Ask {word}'s wife")
+            assert restored in (f"Ask {real}'s wife", f"Ask {word}'s wife")
+            long += len(standin) > 5 and word != standin
+            back += len(standin) > 5 and word != standin and real in restored
+            for cut in (5, 4 + len(word) // 2, 4 + len(word)):
+                reply = f"Ask {word}'s wife"
+                assert "".join(sanitizer.restore_stream([reply[:cut], reply[cut:]])) == restored
+    assert back >= 0.6 * long > 20
+
+
+def test_word_of_the_session_is_no_misspelling() -> None:
+    sanitizer = Sanitizer(detector=Marked(PERSON="Xenia Qorvat"), seed=SEED)  # type: ignore[arg-type]
+    standin = max(sanitizer.sanitize("Xenia Qorvat").text.split(), key=len)
+    near = next(word for word in misspellings(standin) if sanitizer.restore(word) != word)
+    text = f"{near} is what somebody else is called"
+    clean = sanitizer.sanitize(text)
+    assert sanitizer.restore(clean) == text
+    assert sanitizer.restore(near) == near
 
 
 def test_name_that_json_spells_in_escapes_comes_back() -> None:

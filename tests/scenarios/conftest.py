@@ -20,13 +20,13 @@ class ServerProcess:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         if self.process.stdout is not None:
             self.process.stdout.close()
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
         if self.process.stdout is not None:
             self.process.stdout.close()
 

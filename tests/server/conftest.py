@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession
 from moto import mock_aws
 
-from memseal_server.blobs import BlobStore
+from memseal_server.blobs import BlobStore, bucket
 from memseal_server.blobs.bucket import BucketStore
 from memseal_server.blobs.sqlite import SqliteStore
 from memseal_server.limits import Limits
@@ -41,9 +41,12 @@ def moto_bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-def store_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def store_address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where the store is: in a folder; a test that is parametrized with it (indirectly) says `seaweed` or `moto`."""
     kind = getattr(request, "param", "sqlite")
+    # A bucket on a busy machine is slow, and not gone: how long a server waits for it is tested elsewhere.
+    monkeypatch.setattr(bucket, "_TRIES", 9)
+    monkeypatch.setattr(bucket, "_PATIENCE_SECONDS", 120)
     return str(tmp_path / "store") if kind == "sqlite" else str(request.getfixturevalue(f"{kind}_bucket"))
 
 

@@ -11,10 +11,11 @@ from tests.surfaces.test_display import HOSTILE
 
 MEMORY_KEYS = {
     "id", "content", "kind", "source", "author", "thread", "position", "tags", "captured_at", "written_at", "origin",
-    "state", "reason", "supersedes", "superseded_by",
+    "state", "reason", "supersedes", "superseded_by", "type", "tier", "owner", "policy", "location", "derived_from",
+    "derivation",
 }  # fmt: skip
 PACKET_KEYS = {"query", "status", "reason", "text", "gap", "hits", "receipt"}
-WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date"}
+WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date", "standing"}
 
 
 def remember(cli: Command, *arguments: str) -> str:

@@ -1,7 +1,9 @@
 """What was believed when, what was done between two times, and how a wrong step is undone."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -155,7 +157,7 @@ def test_difference_names_what_was_written_replaced_retracted_restored_and_erase
     assert difference.superseded == ((old.id, new.id),)
     assert (difference.retracted, difference.restored, difference.erased) == ((back.id,), (back.id,), (gone.id,))
     empty = vault.diff(end, end + timedelta(days=1))
-    assert not (empty.written or empty.superseded or empty.retracted or empty.restored or empty.erased)
+    assert empty == replace(empty, written=(), superseded=(), retracted=(), restored=(), erased=())
     with pytest.raises(ValueError, match="before"):
         vault.diff(end, begin)
 
@@ -177,7 +179,7 @@ def test_wrong_supersede_is_undone_by_one_command_and_its_reason_stays(vault: Va
     history = vault.history(moved[0])
     assert history.changes[-1].reason == "that was another Ann"
     ends = [(version.valid_from, version.valid_until) for version in history.versions]
-    assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))
+    assert all(before[1] == after[0] for before, after in pairwise(ends))
 
 
 def test_reverting_a_version_in_the_middle_goes_back_to_the_one_before_it(vault: Vault, moved: list[str]) -> None:

@@ -249,8 +249,8 @@ class Twins:
     dimension = 2
     floor = 0.5
 
-    def embed(self, given: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([[1.0, 0.0]] * len(given), np.float32)
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[1.0, 0.0]] * len(texts), np.float32)
 
 
 def test_meaning_makes_a_pair_of_texts_that_share_fewer_words(tmp_path: Path) -> None:
@@ -351,8 +351,8 @@ def test_erase_by_source_is_previewed_and_takes_proposals_too(vault: Vault) -> N
     vault.remember("kept", source="me", author="Ann")
     vault.remember_many([{"content": f"number {n}", "source": "mail", "author": "Bob"} for n in range(3)])
     vault.remember("held", source="mail", author="Bob", trusted=False)
-    for wanted in ({"source": "mail"}, {"author": "Bob"}):
-        assert {memory.content for memory in vault.to_erase(**wanted)} == {"number 0", "number 1", "number 2", "held"}
+    for found in (vault.to_erase(source="mail"), vault.to_erase(author="Bob")):
+        assert {memory.content for memory in found} == {"number 0", "number 1", "number 2", "held"}
     assert vault.count() == 4
     receipt = vault.erase_all([memory.id for memory in vault.to_erase(source="mail")], reason="asked")
     assert (len(receipt.erased), vault.count(state="all"), vault.proposals()) == (4, 1, [])

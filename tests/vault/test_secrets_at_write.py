@@ -1,6 +1,6 @@
 """Secret-shaped text is refused or redacted at write; older items are found by an audit, without their values."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,13 +45,14 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
 @pytest.mark.parametrize("content", SURE)
 def test_credential_is_refused_at_every_door_and_nothing_is_written(vault: Vault, content: str) -> None:
     old = vault.remember("tea at five", source="me")
-    for write in (
+    writes: tuple[Callable[[], object], ...] = (
         lambda: vault.remember(content, source="me"),
         lambda: vault.remember("x", source=content),
         lambda: vault.remember("x", source="me", author=content),
         lambda: vault.remember(content, source="me", trusted=False),
         lambda: vault.supersede(old.id, content, source="me"),
-    ):
+    )
+    for write in writes:
         with pytest.raises(SecretInMemory, match="redact") as refused:
             write()
         assert content not in str(refused.value)

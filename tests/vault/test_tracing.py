@@ -425,6 +425,22 @@ def test_trace_that_is_written_while_another_process_erases_is_taken_back(
         assert "cashews" not in str(vars(trace))
 
 
+def test_answer_that_is_being_made_while_another_thread_erases_leaves_nothing_of_it(vault: Vault) -> None:
+    nuts = vault.remember("I react badly to cashews", source="chat")
+    due = [nuts.id]
+
+    def count(text: str) -> int:
+        while due:
+            vault.erase(due.pop())
+        return len(text)
+
+    packet = vault.recall("cashews", count=count)
+    assert packet.text
+    (trace,) = vault._opened.traces.read(vault._opened.device)
+    assert "cashews" not in str(vars(trace))
+    assert vault.explain(packet.trace_id or "").text is None
+
+
 def test_file_that_cannot_be_read_goes_with_an_erase(vault: Vault, path: Path) -> None:
     nuts = vault.remember("cashews", source="chat")
     vault.recall("cashews")

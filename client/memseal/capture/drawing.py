@@ -84,7 +84,7 @@ def _distilled(shown: str, distiller: Distiller) -> list[Fact] | None:
 
 
 def _may_be_proposed(text: str, allowed: Collection[str], drawn: Drawn) -> bool:
-    refused = [
+    refused: list[Category] = [
         category
         for category in CATEGORIES
         if category in categories_of(text) and (category == "credentials" or category not in allowed)

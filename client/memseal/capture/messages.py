@@ -16,7 +16,9 @@ _CODE: Final = re.compile(
 _QUOTED_LINE: Final = re.compile(r"^[^\S\n]*(?:>|\|).*$", re.MULTILINE)
 # A quotation of several words is somebody else's; one of a word or two is a name.
 _QUOTED: Final = re.compile(r"[\"“„«](?:[^\"“”„«»\n]*\s){3,}[^\"“”„«»\n]*[\"”“»]")
-_END: Final = re.compile("(?<=[.!?…。\uff01\uff1f])[\"'”\u2019)\\]]*\\s+|\n+")
+_END: Final = re.compile("(?<=[.!?…。\uff01\uff1f])[\"'”\u2019)\\]]*\\s+")
+# A full stop after these ends no sentence: half a statement may say something else.
+_ABBREVIATED: Final = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Mt|No|Nr|vs|etc|e\.g|i\.e|z\.B|bzw|ca|approx|[A-Z])\.$")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s+")
 
 
@@ -45,14 +47,14 @@ def _message(number: int, value: Mapping[str, Any]) -> Message:
     return Message(role, _text(number, content), at)
 
 
-def _text(number: int, content: object) -> str:
+def _text(number: int, content: Any) -> str:
     if content is None:
         return ""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        raise TypeError(f"message {number}: content is a text, or a list of parts with a text")
     parts: list[Any] = content
+    if type(parts) is not list:
+        raise TypeError(f"message {number}: content is a text, or a list of parts with a text")
     texts = [cast("Mapping[str, Any]", part).get("text") for part in parts if isinstance(part, Mapping)]
     return "\n".join(text for text in texts if isinstance(text, str))
 
@@ -67,6 +69,13 @@ def own_words(message: Message) -> str:
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text, with single spaces."""
-    for piece in _END.split(text):
-        if sentence := " ".join(_BULLET.sub("", piece).split()):
-            yield sentence
+    for line in text.splitlines():
+        begun = ""
+        for piece in _END.split(_BULLET.sub("", line)):
+            begun = f"{begun} {piece}".strip()
+            if not _ABBREVIATED.search(begun):
+                if begun:
+                    yield " ".join(begun.split())
+                begun = ""
+        if begun:
+            yield " ".join(begun.split())

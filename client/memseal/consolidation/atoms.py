@@ -8,7 +8,9 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-DAY_MICROSECONDS: Final = 86_400 * 1_000_000
+from memseal.memory.significance import DAY_MICROSECONDS
+
+
 # A group of more is cut into several: a summary of a hundred memories says nothing of any.
 MAX_GROUP: Final = 64
 

@@ -2,6 +2,15 @@
 
 from memseal.embedding.http import OllamaEmbedder, OpenAIEmbedder
 from memseal.embedding.minilm import MiniLmEmbedder, default_embedder
-from memseal.embedding.port import Embedder, Selective
+from memseal.embedding.port import Contextual, Embedder, Selective, Tokens
 
-__all__ = ["Embedder", "MiniLmEmbedder", "OllamaEmbedder", "OpenAIEmbedder", "Selective", "default_embedder"]
+__all__ = [
+    "Contextual",
+    "Embedder",
+    "MiniLmEmbedder",
+    "OllamaEmbedder",
+    "OpenAIEmbedder",
+    "Selective",
+    "Tokens",
+    "default_embedder",
+]

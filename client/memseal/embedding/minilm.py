@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memseal.embedding.port import Tokens
 from memseal.errors import EmbedderFiles, EmbedderUnavailable
 from memseal.recall.english import is_english
 
@@ -65,15 +66,27 @@ class MiniLmEmbedder:
         """
         return is_english(text[:_MAX_CHARS])
 
+    def embed_tokens(self, text: str) -> Tokens:
+        """Return the vectors of a text's first 256 tokens; raises what `embed` does."""
+        readable = _readable(text)
+        # Alone: in a batch, the int8 model scales by what else is in it, and one text would have many vectors.
+        hidden, _, (encoding,) = self._hidden([readable])
+        lengths = np.linalg.norm(hidden[0], axis=1, keepdims=True)
+        return Tokens(np.asarray(hidden[0] / lengths, np.float32), _words(encoding, readable))
+
     def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        hidden, mask, _ = self._hidden(texts)
+        # The mean of the tokens; its length is made 1 below, so that the sum does.
+        pooled = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
+        return np.asarray(pooled / np.linalg.norm(pooled, axis=1, keepdims=True), np.float32)
+
+    def _hidden(self, texts: list[str]) -> tuple[NDArray[np.float32], NDArray[np.int64], list[Any]]:
+        """Return the last hidden states, shape (n, tokens, 384), which tokens are of a text, and the encodings."""
         encodings = self._tokenizer.encode_batch(texts)
         ids = np.array([encoding.ids for encoding in encodings], np.int64)
         mask = np.array([encoding.attention_mask for encoding in encodings], np.int64)
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden: NDArray[np.float32] = self._session.run(["last_hidden_state"], inputs)[0]
-        # The mean of the tokens; its length is made 1 below, so that the sum does.
-        pooled = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
-        return np.asarray(pooled / np.linalg.norm(pooled, axis=1, keepdims=True), np.float32)
+        return self._session.run(["last_hidden_state"], inputs)[0], mask, encodings
 
     @cached_property
     def _session(self) -> Any:
@@ -107,6 +120,16 @@ def _installed() -> bool:
 def _check(part: str, content: bytes, sha256: str) -> None:
     if hashlib.sha256(content).hexdigest() != sha256:
         raise EmbedderFiles(f"the {part} of the embedding model is not the expected file")
+
+
+def _words(encoding: Any, text: str) -> tuple[str, ...]:
+    """Return the word that each token is a part of; the marks around the text are of none."""
+    spans: dict[int, tuple[int, int]] = {}
+    for word, (start, end) in zip(encoding.word_ids, encoding.offsets, strict=True):
+        if word is not None:
+            spans[word] = (spans.get(word, (start, end))[0], end)
+    words = {word: text[start:end].lower() for word, (start, end) in spans.items()}
+    return tuple(words.get(word, "") for word in encoding.word_ids)
 
 
 def _readable(text: str) -> str:

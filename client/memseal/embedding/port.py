@@ -1,6 +1,7 @@
 """The port through which texts become vectors."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -43,4 +44,27 @@ class Selective(Protocol):
 
     def reads(self, text: str) -> bool:
         """Whether the text is in a writing that the model knows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A text as its model reads it: `vectors` of unit length, shape (n, dimension), one a token.
+
+    `words` has for each token the word of the text that it is a part of, in lower case; "" where it is none.
+    """
+
+    vectors: NDArray[np.float32] = field(repr=False)
+    words: tuple[str, ...] = field(repr=False)
+
+
+@runtime_checkable
+class Contextual(Protocol):
+    """What an embedder may have besides: it gives the vectors of a text's tokens, for late interaction."""
+
+    def embed_tokens(self, text: str) -> Tokens:
+        """Return the tokens of one text; the same text always gives the same vectors.
+
+        Raises what `embed` does.
+        """
         ...

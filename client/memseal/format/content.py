@@ -1,7 +1,8 @@
 """What a log's record carries: chain, flags, meta, columns, signature (vault-format §5)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeGuard
+from struct import Struct
+from typing import Any, NamedTuple
 
 from memseal.errors import FormatError
 from memseal.format import compression, primitives
@@ -11,7 +12,9 @@ from memseal.format.values import decode_map, encode_value
 
 SIGNED, MORE, COMPRESSED = 1, 2, 4
 CHAIN_SIZE = 32
-_FIXED = CHAIN_SIZE + 1 + 4
+_KNOWN_FLAGS = SIGNED | MORE | COMPRESSED
+_HEAD = Struct(f">{CHAIN_SIZE}sBI")  # chain, flags, stored length of meta
+_FIXED = _HEAD.size
 _SIGN = b"memseal/v1/sign"
 _ITEM_SIZES = {"f2": 2}
 
@@ -52,17 +55,21 @@ class Content(NamedTuple):
 
 @dataclass(slots=True)
 class Signed:
-    """A signature (64 bytes), and of what it is over."""
+    """A record's content that ends with its signature; of most records of a log nobody looks at it."""
 
-    signature: bytes
     preamble: bytes
     index: int
     content: memoryview
 
     @property
+    def signature(self) -> bytes:
+        """The signature, 64 bytes."""
+        return bytes(self.content[-primitives.SIGNATURE_SIZE :])
+
+    @property
     def message(self) -> bytes:
-        """The message that was signed, put together only where it is verified."""
-        return _message(self.preamble, self.index, bytes(self.content))
+        """The message that was signed."""
+        return _message(self.preamble, self.index, bytes(self.content[: -primitives.SIGNATURE_SIZE]))
 
 
 def chain_start(preamble: bytes) -> bytes:
@@ -98,32 +105,30 @@ def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Conte
     """Return a record's content and its signature, not yet verified; raises `FormatError`."""
     if len(body) < _FIXED:
         raise FormatError("record_content", f"record {index} is shorter than its fields")
-    flags = body[CHAIN_SIZE]
-    if flags & ~(SIGNED | MORE | COMPRESSED):
+    chain, flags, size = _HEAD.unpack_from(body)
+    if flags & ~_KNOWN_FLAGS:
         raise FormatError("record_flags", f"record {index} has flags this version does not know: update memseal")
     end = len(body) - (primitives.SIGNATURE_SIZE if flags & SIGNED else 0)
-    meta_end = _FIXED + int.from_bytes(body[CHAIN_SIZE + 1 : _FIXED], "big")
+    meta_end = _FIXED + size
     if meta_end > end:
         raise FormatError("record_content", f"record {index} is shorter than its fields")
     stored = body[_FIXED:meta_end]
     meta = decode_map(compression.decompress(stored) if flags & COMPRESSED else stored)
     columns = _decode_columns(meta.pop("columns", []), body[meta_end:end], index)
-    signed = None
-    if flags & SIGNED:
-        signed = Signed(bytes(body[end:]), preamble, index, body[:end])
-    return Content(bytes(body[:CHAIN_SIZE]), bool(flags & MORE), meta, columns), signed
+    signed = Signed(preamble, index, body) if flags & SIGNED else None
+    return Content(chain, bool(flags & MORE), meta, columns), signed
 
 
 def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Column, ...]:
     """Return the columns of known names and types; the others are skipped by their length."""
-    columns, offset = list[Column](), 0
-    entries: list[Any] = listed
+    columns: list[Column] = []
+    offset, entries = 0, listed
     if type(entries) is not list:
         raise FormatError("column_length", f"the columns of record {index} are not a list")
     for value in entries:
         entry: dict[str, Any] = value
         size = entry.get("bytes") if type(entry) is dict else None
-        if not _is_count(size) or offset + size > len(content):
+        if type(size) is not int or not 0 <= size <= len(content) - offset:
             raise FormatError("column_length", f"the columns of record {index} do not fit it")
         if entry.get("name") == "embedding" and _is_known(entry.get("type")):
             columns.append(_decode_column(entry, content[offset : offset + size], index))
@@ -135,7 +140,7 @@ def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Colum
 
 def _decode_column(entry: dict[str, Any], content: memoryview, index: int) -> Column:
     model, width, rows = entry.get("model"), entry.get("width"), entry.get("rows")
-    if not isinstance(model, str) or not _is_count(width) or not _is_count(rows):
+    if type(model) is not str or type(width) is not int or type(rows) is not int or width < 0 or rows < 0:
         raise FormatError("column_length", f"a column of record {index} is not described")
     if rows * width * _ITEM_SIZES[entry["type"]] != len(content) or width == 0:
         raise FormatError("column_length", f"a column of record {index} has the wrong length")
@@ -145,10 +150,6 @@ def _decode_column(entry: dict[str, Any], content: memoryview, index: int) -> Co
 def _is_known(kind: Any) -> bool:
     # The type first: a map or array has no hash to be looked up by.
     return type(kind) is str and kind in _ITEM_SIZES
-
-
-def _is_count(value: Any) -> TypeGuard[int]:
-    return type(value) is int and value >= 0
 
 
 def _message(preamble: bytes, index: int, body: bytes) -> bytes:

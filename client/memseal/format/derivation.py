@@ -7,6 +7,7 @@ from memseal.format.keys import (
     ReceiptKey,
     RecordKey,
     RecoverySecret,
+    SessionSecret,
     SigningKey,
     StretchedPassphrase,
     VaultKey,
@@ -57,6 +58,17 @@ def carried_key(local_key: LocalKey, salt: bytes, vault_id: bytes) -> StretchedP
 def trace_key(local_key: LocalKey, vault_id: bytes, device_id: bytes, nonce: bytes) -> RecordKey:
     """Return what seals one file of traces."""
     return RecordKey(derive(local_key.reveal(), b"", "memseal/v1/trace", vault_id, device_id, nonce))
+
+
+def session_id(secret: SessionSecret, vault_id: bytes, device_id: bytes, name: str) -> bytes:
+    """Return the id (16 bytes) of the kept session with this name, which tells nobody the name."""
+    derived = derive(secret.reveal(), b"", "memseal/v1/session-id", vault_id, device_id, name.encode())
+    return derived[:16]
+
+
+def session_key(secret: SessionSecret, vault_id: bytes, device_id: bytes, own: bytes) -> RecordKey:
+    """Return what seals one kept session."""
+    return RecordKey(derive(secret.reveal(), b"", "memseal/v1/session", vault_id, device_id, own))
 
 
 def receipt_key(local_key: LocalKey, vault_id: bytes, device_id: bytes) -> ReceiptKey:

@@ -69,6 +69,10 @@ class CacheSecret(Key):
     """Random bytes for one cache: when they are forgotten, neither it nor a copy of it opens any more."""
 
 
+class SessionSecret(Key):
+    """Random bytes for the kept sessions of a device: when they are forgotten, no session or copy of one opens."""
+
+
 class ReceiptKey(Key):
     """Seals a device's receipts: shows that it made them."""
 

@@ -1,5 +1,6 @@
 """Read and extend one log: framing, chain, signatures, trust (vault-format §4 and §5)."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -70,41 +71,42 @@ class LogReader:
                 self._note_gap(reading, piece, len(content), start.length)
                 runs.append(_Run(b""))
             else:
-                self._take(reading, runs, piece, content, start.length)
+                self._take(reading, runs, piece, content)
+        reading.end = next((run.end(-1, start) for run in reversed(runs) if run.places), start)
         for run in runs:
-            self._trust(reading, run, verified, last=run is runs[-1] and not reading.damaged_end)
+            covered = run.verified_before(verified, start)
+            self._trust(reading, run, covered, last=run is runs[-1] and not reading.damaged_end)
         if any(finding.code != "record_torn" for finding in reading.findings):
             sound = sum(record.place.end <= runs[0].trusted_to for record in runs[0].records)
-            reading.sound = runs[0].ends[sound - 1] if sound else start
+            reading.sound = runs[0].end(sound - 1, start) if sound else start
         return reading
 
-    def _take(self, reading: Reading, runs: "list[_Run]", place: Place, content: memoryview, base: int) -> None:
+    def _take(self, reading: Reading, runs: "list[_Run]", place: Place, content: memoryview) -> None:
         """Open a record and add it to the run it continues, or begin a new run where the chain does not hold."""
-        record = self._open(content, place)
-        if isinstance(record, Finding):
-            reading.findings.append(record)
+        run, stored = runs[-1], content[place.offset : place.end]
+        try:
+            record = self._open(stored, place)
+        except FormatError as error:
+            reading.findings.append(self._finding(error.code, place.index, str(error)))
             reading.damaged_end = True
         else:
-            if record.content.chain != runs[-1].chain:
-                if runs[-1].chain and not reading.damaged_end:
+            if record.content.chain != run.chain:
+                if run.chain and not reading.damaged_end:
                     detail = "the records before it are not those it was written after"
                     reading.findings.append(self._finding("chain_broken", place.index, detail))
-                runs.append(_Run(record.content.chain))
-            runs[-1].records.append(record)
+                run = _Run(record.content.chain)
+                runs.append(run)
+            run.records.append(record)
             reading.damaged_end = False
-        run = runs[-1]
         if run.chain:
-            run.chain = chain_next(run.chain, content[place.offset : place.end])
-        reading.end = End(base + place.end, place.index + 1, run.chain)
-        run.ends.append(reading.end)
+            run.chain = chain_next(run.chain, stored)
+        run.places.append(place)
+        run.chains.append(run.chain)
 
-    def _open(self, content: memoryview, place: Place) -> Opened | Finding:
-        index = place.index
-        try:
-            body = open_record(self._key, self._preamble, index, content[place.offset + HEADER_SIZE : place.end])
-            return Opened(place, *decode_content(body, self._preamble, index))
-        except FormatError as error:
-            return self._finding(error.code, index, str(error))
+    def _open(self, stored: memoryview, place: Place) -> Opened:
+        body = open_record(self._key, self._preamble, place.index, stored[HEADER_SIZE:])
+        content, signed = decode_content(body, self._preamble, place.index)
+        return Opened(place, content, signed)
 
     def _note_gap(self, reading: Reading, gap: Gap, size: int, base: int) -> None:
         if gap.code == "record_torn" and gap.end == size:
@@ -114,9 +116,8 @@ class LogReader:
         detail = f"{gap.end - gap.offset} bytes at offset {base + gap.offset} cannot be read"
         reading.findings.append(self._finding(gap.code, gap.index, detail))
 
-    def _trust(self, reading: Reading, run: "_Run", verified: End | None, last: bool) -> None:
-        """Sort a run's records into trusted, waiting (at the end of the log) and quarantined."""
-        trusted = run.verified_before(verified)
+    def _trust(self, reading: Reading, run: "_Run", trusted: int, last: bool) -> None:
+        """Sort a run's records into trusted (the first `trusted` are), waiting (at the end) and quarantined."""
         for number in range(len(run.records) - 1, trusted - 1, -1):
             signed = run.records[number].signed
             if signed is not None and self._verify(signed):
@@ -150,14 +151,25 @@ class _Run:
 
     chain: bytes
     records: list[Opened] = field(default_factory=list[Opened])
-    ends: list[End] = field(default_factory=list[End])
+    places: list[Place] = field(default_factory=list[Place])
+    """Where all its records stand, in a row: those too that did not open."""
+    chains: list[bytes] = field(default_factory=list[bytes])
+    """The chain after each place."""
     trusted_to: int = 0
 
-    def verified_before(self, verified: End | None) -> int:
+    def end(self, number: int, start: End) -> End:
+        """Return where the log ends with a place, given where the bytes begin that places are relative to."""
+        place = self.places[number]
+        return End(start.length + place.end, place.index + 1, self.chains[number])
+
+    def verified_before(self, verified: End | None, start: End) -> int:
         """Return how many of the run's records an earlier verification covers: the chain at its end is the same."""
-        if verified is None or verified not in self.ends:
+        if verified is None or not self.places:
             return 0
-        return sum(record.place.index < verified.records for record in self.records)
+        number = verified.records - 1 - self.places[0].index
+        if not 0 <= number < len(self.places) or self.end(number, start) != verified:
+            return 0
+        return bisect_left(self.records, verified.records, key=lambda record: record.place.index)
 
 
 class LogWriter:

@@ -25,6 +25,7 @@ class Kind(IntEnum):
     BUNDLE = 6
     DEVICE = 7
     CACHE = 8
+    SESSION = 9
 
 
 @dataclass(frozen=True)

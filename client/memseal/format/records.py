@@ -20,21 +20,22 @@ PLAINTEXT_LEAST = 1024
 SMALLEST_RECORD = HEADER_SIZE + PLAINTEXT_LEAST + 72
 _HEADER = Struct(">III")  # length of the body, index, CRC-32 of both
 _CONTEXT = b"memseal/v1/record"
+_SEVERAL_CHUNKS = sealed_size(primitives.CHUNK)
 
 
 # Not frozen, because one is made for every record of a log: that alone would take three times as long.
 @dataclass(slots=True)
 class Place:
-    """Where a record stands in its container: index, offset of its header, length of its body, all in bytes."""
+    """Where a record stands in its container: index, offset of its header in bytes, offset after its body."""
 
     index: int
     offset: int
-    length: int
+    end: int
 
     @property
-    def end(self) -> int:
-        """Offset after the record."""
-        return self.offset + HEADER_SIZE + self.length
+    def length(self) -> int:
+        """Length of its body, in bytes."""
+        return self.end - self.offset - HEADER_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +64,19 @@ def decode_header(content: memoryview, offset: int, index: int, size: int | None
 
     `size` is how long the container is, where `content` is only a piece of it.
     """
-    header = content[offset : offset + HEADER_SIZE]
-    if len(header) < HEADER_SIZE:
+    if len(content) - offset < HEADER_SIZE:
         raise FormatError("record_torn", f"the file ends inside the header of record {index}")
-    length, found, checksum = _HEADER.unpack(header)
-    if zlib.crc32(header[:8]) != checksum:
+    length, found, checksum = _HEADER.unpack_from(content, offset)
+    if zlib.crc32(content[offset : offset + 8]) != checksum:
         raise FormatError("record_header", f"the header of record {index} is damaged")
     if length > BODY_LIMIT:
         raise FormatError("record_length", f"record {index} claims more than 64 MiB")
     if found != index:
         raise FormatError("record_order", f"another record stands where record {index} belongs")
-    place = Place(index, offset, length)
-    if place.end > (len(content) if size is None else size):
+    end = offset + HEADER_SIZE + length
+    if end > (len(content) if size is None else size):
         raise FormatError("record_torn", f"the file ends inside record {index}")
-    return place
+    return Place(index, offset, end)
 
 
 def places(content: memoryview, offset: int = PREAMBLE_SIZE, index: int = 0) -> list[Place]:
@@ -97,7 +97,7 @@ def scan(content: memoryview, offset: int, index: int) -> Iterator[Place | Gap]:
     while offset < len(content):
         try:
             place = decode_header(content, offset, index)
-            if place.length < SMALLEST_RECORD - HEADER_SIZE:
+            if place.end - offset < SMALLEST_RECORD:
                 raise FormatError("record_length", f"record {index} is shorter than any sealed record")
         except FormatError as error:
             after = _resume(content, offset, index)
@@ -135,7 +135,7 @@ def _resume(content: memoryview, offset: int, index: int) -> Place | None:
             and SMALLEST_RECORD <= HEADER_SIZE + length <= len(content) - start
             and zlib.crc32(content[start : start + 8]) == checksum
         ):
-            return Place(found, start, length)
+            return Place(found, start, start + HEADER_SIZE + length)
     return None
 
 
@@ -172,9 +172,14 @@ def seal_pieces(key: RecordKey, preamble: bytes, index: int, content: Sequence[B
 
 def open_record(key: RecordKey, preamble: bytes, index: int, body: memoryview) -> memoryview:
     """Return the content of a sealed record; raises `FormatError`."""
-    plaintext = bytearray(len(body))  # opened straight into place: the last chunk comes out apart from the others
+    plaintext: bytes | bytearray
     try:
-        length = primitives.open_sealed_into(key, _context(preamble, index), body, memoryview(plaintext))
+        if len(body) < _SEVERAL_CHUNKS:
+            plaintext = primitives.open_sealed(key, _context(preamble, index), body)
+            length = len(plaintext)
+        else:  # opened straight into place: the last chunk comes out apart from the others
+            plaintext = bytearray(len(body))
+            length = primitives.open_sealed_into(key, _context(preamble, index), body, memoryview(plaintext))
     except primitives.NotAuthentic:
         raise FormatError("record_sealed", f"record {index} does not open: damaged, replaced or moved") from None
     size = 4 + int.from_bytes(plaintext[:4], "big")

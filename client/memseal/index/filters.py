@@ -30,7 +30,8 @@ _EQUAL: Mapping[str, str] = {name: f"m.{name}" for name in ("kind", "author", "t
     "tier": f"coalesce(m.tier, '{ATOM}')",
 }
 _TAGGED = (
-    "EXISTS (SELECT 1 FROM tags t JOIN memories g ON g.id = t.target WHERE t.tag = ? AND (g.n = m.n OR g.same = m.n)"
+    # Once for all memories: as a question about each, a million of them took half a minute.
+    "m.n IN (SELECT coalesce(g.same, g.n) FROM tags t JOIN memories g ON g.id = t.target WHERE t.tag = ?"
     " AND NOT EXISTS (SELECT 1 FROM tags_removed r"
     " WHERE (r.target, r.tag, r.added_by) = (t.target, t.tag, t.added_by)))"
 )

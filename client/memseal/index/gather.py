@@ -2,15 +2,18 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memseal.index.lexical import LexicalIndex
 from memseal.index.vectors import VectorIndex
-from memseal.recall.candidates import Candidates
+from memseal.memory.significance import DAY_MICROSECONDS, freshness, significance
+from memseal.memory.traits import AFFINITY, COMPOSITE
+from memseal.recall.candidates import AFFINITIES, ATOMS, COMPOSITES, Candidates, Standing
 from memseal.recall.query import Query
 from memseal.recall.weights import REACH
 
@@ -23,7 +26,7 @@ _START = 1_000
 
 _COLUMNS = """
 SELECT n, thread, position, author, coalesce(captured_at, written_at),
-    length(content) + coalesce(length(author), 0), substr(content, 1, :start)
+    length(content) + coalesce(length(author), 0), substr(content, 1, :start), tier, seen
 FROM memories
 WHERE n IN (
     SELECT value FROM json_each(:found)
@@ -49,6 +52,18 @@ class Favoured:
     newest: NDArray[np.int64]
 
 
+_TIERS: Mapping[str | None, int] = {COMPOSITE: COMPOSITES, AFFINITY: AFFINITIES}
+
+
+@dataclass(frozen=True)
+class Aged:
+    """When it is (µs since 1970 UTC), how fast memories fade (λ per day), and which are episodic, by their numbers."""
+
+    now: int
+    decay: float
+    is_episodic: Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+
+
 def gather(
     connection: sqlite3.Connection,
     lexical: LexicalIndex,
@@ -59,6 +74,8 @@ def gather(
     pool: int = POOL,
     favoured: Favoured | None = None,
     reads: Callable[[str], bool] | None = None,
+    derived: NDArray[np.bool_] | None = None,
+    aged: Aged | None = None,
 ) -> Candidates:
     """Return the best `pool` memories of each engine and their neighbours in their threads.
 
@@ -66,11 +83,13 @@ def gather(
 
     `allowed` is a mask indexed by number that holds for neighbours too; None allows all. Without vectors or
     a query vector the words alone decide. What is `favoured` has a pool of its own, so that better matches of
-    another time do not keep it out. What the model does not read (`reads`) has no cosine.
+    another time do not keep it out; so has what was `derived` of others: words of many memories must not keep out the
+    one that speaks for them. What the model does not read (`reads`) has no cosine.
     """
     matches = lexical.match(query.terms)
     found = list[NDArray[np.int64]]()
-    for mask in (allowed,) if favoured is None else (allowed, favoured.mask):
+    masks = [allowed, *([] if favoured is None else [favoured.mask]), *([] if derived is None else [derived])]
+    for mask in masks:
         found.append(matches.best(pool, mask))
         if vectors is not None and query_vector is not None:
             found.append(vectors.search(query_vector, pool, mask)[0])
@@ -101,6 +120,18 @@ def gather(
         author_names=names,
         captured_at=np.array([row[4] for row in rows], np.int64),
         common=matches.common,
+        rarities=matches.rarities(len(query.terms)),
+        standing=None if aged is None else _standing(rows, numbers, aged),
+    )
+
+
+def _standing(rows: Sequence[tuple[Any, ...]], numbers: NDArray[np.int64], aged: Aged) -> Standing:
+    tiers = np.array([_TIERS.get(row[7], ATOMS) for row in rows], np.int8)
+    days = (aged.now - np.array([row[4] for row in rows], np.int64)) / DAY_MICROSECONDS
+    seen = np.array([row[8] or 1 for row in rows], np.int64)
+    faded = np.where(aged.is_episodic(numbers), 1 - freshness(days, aged.decay), 0.0)
+    return Standing(
+        tiers, np.where(tiers == ATOMS, 0.0, significance(seen, days, aged.decay)), np.where(tiers == ATOMS, faded, 0.0)
     )
 
 

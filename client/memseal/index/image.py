@@ -12,6 +12,7 @@ from memseal.format.pieces import open_piece, piece_size, seal_piece
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, decode_header, open_record, seal_record
 from memseal.format.values import decode_value, encode_value
+from memseal.index.approximate import FORMAT
 from memseal.index.state import VaultState
 from memseal.index.vectors import VectorIndex
 from memseal.index.view import View
@@ -27,8 +28,11 @@ def seal_image(view: View, bound: dict[str, Any], preamble: bytes, key: RecordKe
     state = view.state.image()
     header: dict[str, Any] = {"bound": bound, "state": len(state), "foreign_vectors": view.foreign_vectors}
     numbers = b"" if view.vectors is None else view.vectors.numbers().astype("<i8").tobytes()
+    codes = None if view.vectors is None else view.vectors.approximation()
     if view.vectors is not None:
         header |= {"dimension": view.vectors.dimension, "vectors": len(view.vectors)}
+    if codes is not None:
+        header |= {"approximate": codes.size, "approximate_format": FORMAT}
     yield preamble
     yield seal_record(key, preamble, 0, encode_value(header))
     index = 1
@@ -36,6 +40,9 @@ def seal_image(view: View, bound: dict[str, Any], preamble: bytes, key: RecordKe
         for piece in content:
             yield seal_piece(key, preamble, index, piece)
             index += 1
+    for piece in () if codes is None else _cut(codes.data):
+        yield seal_piece(key, preamble, index, piece)
+        index += 1
 
 
 class SealedImage:
@@ -71,9 +78,20 @@ class SealedImage:
             vectors = VectorIndex.with_codes(
                 dimension, numbers.astype(np.int64, copy=False), lambda codes: self._fill(codes, _whole_rows(dimension))
             )
+            self._approximate(vectors)
         view = View(VaultState(state.data), vectors)
         view.foreign_vectors = fields.count("foreign_vectors")
         return view
+
+    def _approximate(self, vectors: VectorIndex) -> None:
+        size = self._approximate_size()
+        if size and self._fields.get("approximate_format") == FORMAT:
+            codes = np.empty(size, np.uint8)
+            self._fill(codes.data, _PIECE)
+            vectors.take_approximation(codes)
+
+    def _approximate_size(self) -> int:
+        return 0 if self._fields.get("approximate") is None else self._fields.count("approximate", below=U53)
 
     def check(self) -> None:
         """Open the rest and keep nothing of it; raises `FormatError`."""
@@ -83,6 +101,7 @@ class SealedImage:
             dimension, count = fields.count("dimension", 1), fields.count("vectors")
             self._skim(8 * count, scratch, _PIECE)
             self._skim(2 * dimension * count, scratch, _whole_rows(dimension))
+            self._skim(self._approximate_size(), scratch, _PIECE)
 
     def _skim(self, size: int, scratch: memoryview, step: int) -> None:
         for start in range(0, size, step):
@@ -101,7 +120,7 @@ def _whole_rows(dimension: int) -> int:
     return max(1, _PIECE // (2 * dimension)) * 2 * dimension
 
 
-def _cut(content: bytes) -> Iterator[memoryview]:
+def _cut(content: bytes | memoryview) -> Iterator[memoryview]:
     whole = memoryview(content)
     return (whole[start : start + _PIECE] for start in range(0, len(whole), _PIECE))
 

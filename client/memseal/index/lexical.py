@@ -1,5 +1,6 @@
 """Find memories by words, with BM25 over SQLite's full-text index."""
 
+import math
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -85,6 +86,15 @@ class Matches:
         for posting in self._postings:
             bits |= posting.terms if posting.numbers.size > few else 0
         return bits
+
+    def rarities(self, terms: int) -> tuple[float, ...]:
+        """Return how rare each of that many terms is among all memories; of several words the commonest's."""
+        most = [0] * terms
+        for posting in self._postings:
+            for place in range(terms):
+                if posting.terms >> place & 1:
+                    most[place] = max(most[place], posting.numbers.size)
+        return tuple(math.log1p((self._total - having + 0.5) / (having + 0.5)) for having in most)
 
     def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the numbers of about the best `limit` matches: the order is BM25's without the lengths,

@@ -22,9 +22,11 @@ _MOST = np.iinfo(np.uint16).max
 
 _SCHEMA = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memories_words USING fts5vocab(main, memories_text, instance)",
-    "CREATE TABLE IF NOT EXISTS temp.memories_gone (n INTEGER)",
-    "CREATE TEMP TRIGGER IF NOT EXISTS memories_go AFTER DELETE ON main.memories"
-    " BEGIN INSERT INTO memories_gone VALUES (OLD.n); END",
+    "CREATE TABLE IF NOT EXISTS temp.memories_gone AS SELECT 0 AS times",
+    """
+    CREATE TEMP TRIGGER IF NOT EXISTS memories_go AFTER DELETE ON main.memories
+    BEGIN UPDATE memories_gone SET times = times + 1; END
+    """,
 )
 
 
@@ -78,7 +80,7 @@ class Postings:
 
     def _follow(self) -> None:
         """Bring what is kept up to date: forget it where a memory went or has other words, or many came."""
-        gone = self._connection.execute("SELECT max(rowid) FROM temp.memories_gone").fetchone()[0] or 0
+        (gone,) = self._connection.execute("SELECT times FROM temp.memories_gone").fetchone()
         newest = self._connection.execute("SELECT max(n) FROM memories").fetchone()[0] or 0
         if gone != self._gone or newest - self._until > _TAIL_LIMIT:
             self._kept.clear()

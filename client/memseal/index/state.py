@@ -67,6 +67,7 @@ class VaultState:
         self._early = self._early_targets()
         self._dropped = list[int]()
         self._taken = list[bytes]()
+        self._episodic = dict[int, bool]()
 
     def close(self) -> None:
         """Forget everything."""
@@ -310,6 +311,20 @@ class VaultState:
         mask[np.fromstring(joined or "", np.int64, sep=",")] = True
         return mask
 
+    def is_episodic(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for each `n` whether its memory tells of one time; the rules run once for each that is asked for."""
+        unknown = [number for number in numbers.tolist() if number not in self._episodic]
+        for some in _chunks(unknown):
+            query = f"SELECT n, coalesce(type, type_of(content)) FROM memories WHERE n IN ({','.join('?' * len(some))})"  # noqa: S608
+            self._episodic.update((n, kind == "episodic") for n, kind in self.connection.execute(query, some))
+        return np.array([self._episodic.get(number, False) for number in numbers.tolist()], np.bool_)
+
+    def derived_mask(self, where: str, values: Sequence[Any]) -> NDArray[np.bool_] | None:
+        """Return for each `n` whether it was made of others and a condition holds; None where nothing was."""
+        if self._one("SELECT 1 FROM memories WHERE tier IS NOT NULL LIMIT 1") is None:
+            return None
+        return self.mask(f"m.tier IS NOT NULL AND {where}", values)
+
     def setting(self, name: str) -> Any:
         """Return a setting's value, or None."""
         value = self._one("SELECT value FROM settings WHERE name = ?", (name,))
@@ -472,6 +487,7 @@ class VaultState:
 
     def _remove_row(self, number: int) -> None:
         """Remove a memory's row and its words."""
+        self._episodic.pop(number, None)
         self.connection.execute(
             f"INSERT INTO memories_text (memories_text, rowid, content, author) SELECT 'delete', * FROM ({_TEXT})",  # noqa: S608
             (number,),

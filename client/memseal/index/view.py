@@ -1,7 +1,7 @@
 """All that is open in RAM: the state and the vectors, fed record by record."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from memseal.errors import Finding, FormatError
 from memseal.format.content import Column
 from memseal.index.lexical import LexicalIndex
+from memseal.index.masks import Masks
 from memseal.index.state import Stamped, VaultState
+from memseal.index.token_codes import TokenCodes
 from memseal.index.vectors import VectorIndex
 from memseal.memory.operations import (
     Dismiss,
@@ -33,8 +35,7 @@ _OFF_UNIT = 0.04
 """A pin beyond it pins nothing: models have thousands, and no device may make the others run out of memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What one record says: operations with their stamps, and the columns whose rows they name."""
 
     operations: Sequence[tuple[Operation, Stamp]]
@@ -44,7 +45,9 @@ class Said:
 
 def decoded(meta: Meta, columns: Sequence[Column], where: str) -> tuple[Said, list[Finding]]:
     """Return what a log's record says, and what of it no operation is."""
-    operations, findings, counter = list[tuple[Operation, Stamp]](), list[Finding](), meta.counter
+    operations: list[tuple[Operation, Stamp]] = []
+    findings: list[Finding] = []
+    counter = meta.counter
     for position, value in enumerate(meta.operations):
         try:
             operations.append(decode_operation(value, counter, position))
@@ -65,6 +68,7 @@ class View:
         """Begin empty, or from what a cache held; with `pin`, take that model's vectors whatever the settings say."""
         self.state = state or VaultState()
         self.lexical = LexicalIndex(self.state.connection)
+        self.masks = Masks(self.state.connection)
         self.vectors = vectors
         self.pinned: tuple[str, int] | None = None
         self.foreign_vectors = 0
@@ -74,6 +78,7 @@ class View:
         self.loading = False
         """While logs are read: what erases leave behind is scrubbed once, at the end."""
         self._scrub_due = False
+        self.token_codes = TokenCodes()
         self.taken_ids = set[bytes]()
         """Ids that came again with other content, and were not named yet."""
         self.content_went = False
@@ -83,9 +88,12 @@ class View:
         self._move_pin(self.state_pin() if pin is None else pin)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Forget everything, and end what goes on in the background."""
+        if self.vectors is not None:
+            self.vectors.close()
         self.state.close()
         self.vectors = None
+        self.token_codes.clear()
 
     # ── applying ────────────────────────────────────────────────────────────────────────────────────
 
@@ -147,6 +155,8 @@ class View:
                     case Erase():
                         went = self.state.erase(operation, stamp, covered)
                         self._scrub_due, self.content_went = self._scrub_due or went, self.content_went or went
+                        if went:
+                            self.token_codes.clear()
                     case Dismiss():
                         self.state.erasures.dismiss(operation)
                     case unknown:
@@ -250,6 +260,8 @@ class View:
     def _move_pin(self, pin: tuple[str, int] | None) -> None:
         self.pinned = pin
         if pin is not None and (self.vectors is None or self.vectors.dimension != pin[1]):
+            if self.vectors is not None:
+                self.vectors.close()
             self.vectors = VectorIndex(pin[1])
 
 

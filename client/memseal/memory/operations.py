@@ -328,10 +328,9 @@ class Meta(NamedTuple):
     @property
     def counter(self) -> int:
         """The record's Lamport counter."""
-        highest = self.previous
-        for head in self.heads:
-            highest = max(highest, head.counter)
-        return highest + 1
+        if not self.heads:
+            return self.previous + 1
+        return max(self.previous, *(head.counter for head in self.heads)) + 1
 
 
 def decode_meta(value: Mapping[str, Any], epoch: int) -> Meta:
@@ -344,7 +343,7 @@ def decode_meta(value: Mapping[str, Any], epoch: int) -> Meta:
         _refuse_meta("previous")
     if listed is not None and type(listed) is not list:
         _refuse_meta("operations")
-    read = tuple[Head, ...]()
+    read: tuple[Head, ...] = ()
     if heads is not None and (type(heads) is not list or heads):
         read = tuple(_decode_head(row) for row in Fields(value, "operation_invalid", "meta").tuples("heads", 4))
     meta = Meta(previous, read, tuple(listed or ()))

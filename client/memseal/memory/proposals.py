@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from memseal.errors import FormatError
+from memseal.format.preamble import ID_SIZE
 from memseal.format.primitives import sha256
 from memseal.memory.operations import Remember, decode_operation, encode_operation
-from memseal.memory.texts import ID_SIZE
 
 PROPOSAL: Final = "proposal/"
 DECISION: Final = "decision/"
@@ -88,6 +88,14 @@ def _operation(value: dict[str, Any]) -> Remember | None:
     except FormatError:
         return None
     return operation if isinstance(operation, Remember) else None
+
+
+def texts_in(value: Any) -> tuple[str, ...]:
+    """Return the texts of a setting that is an array of them; none where it is something else."""
+    values: list[Any] = value
+    if type(values) is not list:
+        return ()
+    return tuple(each for each in values if type(each) is str)
 
 
 def folded(text: str) -> str:

@@ -115,6 +115,11 @@ class Pairs:
         """Whether a name has a natural stand-in already."""
         return value in self._odd or key_of(value) in self._names
 
+    def is_strange(self, word: str) -> bool:
+        """Whether a word in small letters is no word and no name, and no text of this session had it."""
+        lexicon = self._lexicon
+        return not (word in self._seen or word in lexicon.words or word in lexicon.first or word in lexicon.last)
+
     def find(self, standin: str) -> Entry | None:
         """Return the pair of a stand-in that was issued."""
         return self._by_standin.get(standin if standin.startswith("[") else standin.casefold())

@@ -7,6 +7,7 @@ from typing import Final
 
 from memseal.privacy import tokens
 from memseal.privacy.pairs import Entry, Pairs, case_of
+from memseal.privacy.typos import Typos
 
 # Scripts that set no spaces between words.
 _PACKED: Final = r"\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
@@ -27,6 +28,7 @@ class Restorer:
         self._packed: list[str] = []
         self._phrases: list[str] = []
         self._escaped: dict[str, str] = {}  # as JSON may spell a name
+        self._typos = Typos()
         self._longest = tokens.LONGEST
         self._pattern = self._compiled()
         self.renew()
@@ -52,6 +54,7 @@ class Restorer:
             self._escaped[escaped.casefold()] = name.casefold()
             self._beginnings.update(escaped[:length].casefold() for length in range(1, len(escaped) + 1))
         low = name.casefold()
+        self._typos.take(low)
         self._beginnings.update(low[:length] for length in range(1, len(low) + 1))
         self._beginnings.update(low + ending for ending in ("e", *_ENDINGS))
         self._longest = max(self._longest, 7 * len(name))
@@ -97,6 +100,8 @@ class Restorer:
             return True
         if tail[0].isspace():
             return False
+        if not inside and tail.isalnum() and self._typos.may_become(tail.casefold()):
+            return True
         low = " ".join(tail.split()) + (" " if tail[-1].isspace() else "")
         return (not inside or bool(self._packed)) and low.casefold() in self._beginnings
 
@@ -120,6 +125,8 @@ class Restorer:
             for ending in _ENDINGS:
                 if low.endswith(ending) and (entry := self._pairs.find(low.removesuffix(ending))) is not None:
                     return entry, match[0][-len(ending) :]
+            if (meant := self._typos.meant(low)) is not None and self._pairs.is_strange(low):
+                entry = self._pairs.find(meant)
         return entry, ""
 
 

@@ -28,11 +28,11 @@ _ID: Final = "ID"  # all the national identifiers: which country's it is says to
 _NAMES: Final = "|".join(sorted((*set(_LABELS.values()), _ID), key=len, reverse=True))
 # As written, escaped for Markdown, in small letters, with a space for the line; without brackets only as written.
 TOKEN: Final = re.compile(
-    rf"\\?\[\s?(?P<label>(?i:{_NAMES}))(?:\\?_|[ -])(?P<number>[1-9]\d{{0,8}})\s?\\?\]"
+    rf"\\?\[\s?(?P<label>(?i:{_NAMES}))(?:[ ]?\\?_[ ]?|[ -]|)(?P<number>[1-9]\d{{0,8}})\s?\\?\]"
     rf"|(?<![A-Za-z0-9_])(?P<bare>{_NAMES})_(?P<bare_number>[1-9]\d{{0,8}})(?![A-Za-z0-9])"
 )
 _PREFIXES: Final = {name[:length] for name in _NAMES.split("|") for length in range(len(name) + 1)}
-_NUMBERED: Final = re.compile(rf"(?:{_NAMES})[_ -](?:[1-9]\d{{0,8}}\s?)?")
+_NUMBERED: Final = re.compile(rf"(?:{_NAMES})(?:[ ]?_[ ]?|[ -]|)(?:[1-9]\d{{0,8}}\s?)?")
 LONGEST: Final = 40
 
 

@@ -2,8 +2,8 @@
 
 from memseal.recall.candidates import Candidates
 from memseal.recall.query import Query, parse_query
-from memseal.recall.rank import Ranked, Why, rank
+from memseal.recall.rank import Late, Ranked, Why, rank
 from memseal.recall.text import index_text
 from memseal.recall.weights import Weights
 
-__all__ = ["Candidates", "Query", "Ranked", "Weights", "Why", "index_text", "parse_query", "rank"]
+__all__ = ["Candidates", "Late", "Query", "Ranked", "Weights", "Why", "index_text", "parse_query", "rank"]

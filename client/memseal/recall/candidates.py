@@ -6,6 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+ATOMS, COMPOSITES, AFFINITIES = range(3)
+"""What `Standing.tiers` has."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What counts of each candidate beside the query (memory-model §2); all columns have its length.
+
+    `significance` is σ of what was made of others, 0 of an atom; `faded` is how much of an episodic atom time has
+    taken, from 0 to 1.
+    """
+
+    tiers: NDArray[np.int8]
+    significance: NDArray[np.float64]
+    faded: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Candidates:
     """One row per candidate; all columns have the same length, and each number occurs once.
@@ -31,6 +48,10 @@ class Candidates:
     captured_at: NDArray[np.int64]
     # Terms that a large part of all memories has, as bits like those of `matched`.
     common: int = 0
+    # How rare each of the query's terms is among all memories, as BM25 has it.
+    rarities: tuple[float, ...] = ()
+    # None where all are atoms that do not fade.
+    standing: Standing | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns of different lengths."""

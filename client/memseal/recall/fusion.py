@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 _LEAST_SPREAD = 0.1
 
 
-def standardise(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return z-scores; a missing score (NaN) counts as the mean, equal scores are all 0, and near ones are near it."""
+def standardise(scores: NDArray[np.float64], least_spread: float = _LEAST_SPREAD) -> NDArray[np.float64]:
+    """Return z-scores; a missing score (NaN) counts as the mean, equal scores are all 0, and near ones are near it.
+
+    `least_spread` is the part of the best score that the deviation is taken to be at least.
+    """
     known = scores[~np.isnan(scores)]
-    spread = max(float(known.std()), _LEAST_SPREAD * float(np.abs(known).max())) if known.size else 0.0
+    spread = max(float(known.std()), least_spread * float(np.abs(known).max())) if known.size else 0.0
     if spread < 1e-9:
         return np.zeros_like(scores)
     return np.where(np.isnan(scores), 0.0, (scores - known.mean()) / spread)

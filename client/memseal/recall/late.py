@@ -16,11 +16,9 @@ from memseal.recall.stopwords import STOP_WORDS
 Effort = Literal["economy", "default", "best"]
 """What a search spends: `economy` asks one vector a memory alone, the others look at the words of the best too."""
 
-TOP = 50
-"""How many of the best candidates late interaction looks at."""
-
-# Of a small word, which is no term, and has no rarity: what the commonest of terms weigh is less, of others far more.
-_SMALL = 1.0
+# Of a small word, which is no term and has no rarity here. On six conversations of LoCoMo 0 to 2 find within 0.004 as
+# much.
+_SMALL = 1.5
 
 
 class TokenCode(Protocol):
@@ -70,7 +68,8 @@ class Signs:
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> "Signs":
         """Keep unit vectors, shape (n, d)."""
-        scales = 1 / np.maximum(np.abs(vectors).sum(axis=1), np.finfo(np.float32).tiny)
+        # Of a unit vector the sum of the magnitudes is at least 1.
+        scales = 1 / np.maximum(np.abs(vectors).sum(axis=1), 1)
         return cls(np.packbits(vectors > 0, axis=1), scales.astype(np.float16))
 
     @property
@@ -98,9 +97,7 @@ class LateQuery:
         return float(self.weights @ code.nearest(self.vectors) / self.weights.sum())
 
 
-def late_query(
-    vectors: NDArray[np.float32], words: Sequence[str], rarities: Mapping[str, float]
-) -> LateQuery | None:
+def late_query(vectors: NDArray[np.float32], words: Sequence[str], rarities: Mapping[str, float]) -> LateQuery | None:
     """Return the tokens of a query that count, or None where none does.
 
     `words` has for each token the word it is a part of, in lower case; what has no letter or digit weighs nothing, a

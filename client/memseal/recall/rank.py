@@ -1,5 +1,6 @@
 """Order the candidates of a query."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,17 +9,18 @@ from numpy.typing import NDArray
 from memseal.recall.boosts import from_author, from_date
 from memseal.recall.candidates import Candidates
 from memseal.recall.context import Pairs, from_neighbours, from_thread, neighbours, supported
-from memseal.recall.fusion import fuse
+from memseal.recall.fusion import fuse, standardise
 from memseal.recall.query import Query
-from memseal.recall.weights import Weights
+from memseal.recall.standing import from_standing
+from memseal.recall.weights import WITH_LATE, Weights
 
 
 @dataclass(frozen=True)
 class Why:
     """The reasons of one hit: its own two scores, and what was added to their fusion.
 
-    `lexical` is BM25 (0: no term matched), `cosine` is None where there is no vector; the rest are parts of
-    the final score.
+    `lexical` is BM25 (0: no term matched), `cosine` is None where there is no vector, and `late` the score of the late
+    interaction, None where it did not look; the rest are parts of the final score, `fused` of these three.
     """
 
     terms: tuple[str, ...] = field(repr=False)
@@ -28,6 +30,8 @@ class Why:
     context: float
     author: float
     date: float
+    standing: float = 0.0
+    late: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,25 @@ class Ranked:
 
 
 @dataclass(frozen=True)
+class Late:
+    """Late interaction: the scores of memories by their numbers (NaN: none), asked for of the `top` best candidates."""
+
+    scores: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+    top: int
+
+
+@dataclass(frozen=True)
 class _Scores:
     fused: NDArray[np.float64]
     context: NDArray[np.float64]
     author: NDArray[np.float64]
     date: NDArray[np.float64]
+    standing: NDArray[np.float64]
+    late: NDArray[np.float64]
 
     @property
     def total(self) -> NDArray[np.float64]:
-        return self.fused + self.context + self.author + self.date
+        return self.fused + self.context + self.author + self.date + self.standing
 
 
 # A cosine that is under the floor by no more than this is a near miss: a floor of 0.5 hides the answer that has 0.46.
@@ -66,32 +80,32 @@ class Tally:
 
 def tally(query: Query, candidates: Candidates, *, floor: float, weights: Weights | None = None) -> Tally:
     """Return the count of what `rank` would return without a limit, and of what the floor kept out by little."""
-    relevant = _relevant(query, candidates, floor)
-    kept = supported(neighbours(candidates, weights or Weights()), relevant)
+    pairs = neighbours(candidates, weights or Weights())
+    return _tally(candidates, supported(pairs, _relevant(query, candidates, floor)), floor)
+
+
+def _tally(candidates: Candidates, kept: NDArray[np.bool_], floor: float) -> Tally:
     near = ~kept & (candidates.cosine >= floor - NEAR)
     nearest = float(candidates.cosine[near].max()) if near.any() else None
     return Tally(int(kept.sum()), int(near.sum()), nearest)
 
 
 def rank(
-    query: Query, candidates: Candidates, *, floor: float, limit: int, weights: Weights | None = None
+    query: Query,
+    candidates: Candidates,
+    *,
+    floor: float,
+    limit: int,
+    weights: Weights | None = None,
+    late: Late | None = None,
 ) -> list[Ranked]:
     """Return at most `limit` hits, best first; equal scores keep the order of the candidates' numbers.
 
     A hit has a matching term, or a cosine of at least `floor` (the embedder's), or stands in a thread
     beside a memory that has: a query that is related to nothing gives no hits. For one that asks about nothing but a
-    time, the memories of then are hits.
+    time, the memories of then are hits. `late` orders the best of the hits anew, and adds none.
     """
-    weights = weights or Weights()
-    pairs = neighbours(candidates, weights)
-    scores = _score(query, candidates, pairs, weights)
-    total = scores.total
-    kept = supported(pairs, _relevant(query, candidates, floor))
-    order = np.lexsort((candidates.numbers, -total))
-    best = _shared(query, candidates, order[kept[order]], limit)
-    return [
-        Ranked(int(candidates.numbers[row]), float(total[row]), _why(query, candidates, scores, row)) for row in best
-    ]
+    return weigh(query, candidates, floor=floor, weights=weights, late=late).hits(limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,26 +119,77 @@ class Scored:
     related: bool
 
 
-def scored(
-    query: Query, candidates: Candidates, *, floor: float, most: int, weights: Weights | None = None
-) -> list[Scored]:
-    """Return the best candidates, at most `most`, also those under the floor: what `rank` chose from."""
+@dataclass(frozen=True)
+class Weighed:
+    """The candidates of a query with their scores, from which hits, counts and what was passed over are taken."""
+
+    query: Query
+    candidates: Candidates
+    floor: float
+    scores: _Scores
+    total: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+    order: NDArray[np.int64]
+
+    def hits(self, limit: int) -> list[Ranked]:
+        """Return at most `limit` hits, as `rank` does."""
+        query, candidates, total = self.query, self.candidates, self.total
+        best = _shared(query, candidates, self.order[self.kept[self.order]], limit)
+        return [
+            Ranked(int(candidates.numbers[row]), float(total[row]), _why(query, candidates, self.scores, row))
+            for row in best
+        ]
+
+    def tally(self) -> Tally:
+        """Return what `tally` does."""
+        return _tally(self.candidates, self.kept, self.floor)
+
+    def best(self, most: int) -> list[Scored]:
+        """Return the best candidates, at most `most`, also those under the floor: what the hits were chosen from."""
+        best, candidates = self.order[:most], self.candidates
+        return [
+            Scored(number, score, lexical, None if cosine != cosine else cosine, related)
+            for number, score, lexical, cosine, related in zip(
+                candidates.numbers[best].tolist(),
+                self.total[best].tolist(),
+                candidates.lexical[best].tolist(),
+                candidates.cosine[best].tolist(),
+                self.kept[best].tolist(),
+                strict=True,
+            )
+        ]
+
+
+def weigh(
+    query: Query, candidates: Candidates, *, floor: float, weights: Weights | None = None, late: Late | None = None
+) -> Weighed:
+    """Return the candidates with their scores; those that late interaction looked at come before all others."""
     weights = weights or Weights()
     pairs = neighbours(candidates, weights)
-    total = _score(query, candidates, pairs, weights).total
-    related = supported(pairs, _relevant(query, candidates, floor))
-    best = np.lexsort((candidates.numbers, -total))[:most]
-    return [
-        Scored(number, score, lexical, None if cosine != cosine else cosine, near)
-        for number, score, lexical, cosine, near in zip(
-            candidates.numbers[best].tolist(),
-            total[best].tolist(),
-            candidates.lexical[best].tolist(),
-            candidates.cosine[best].tolist(),
-            related[best].tolist(),
-            strict=True,
-        )
-    ]
+    seen = np.full(len(candidates), np.nan)
+    scores = _score(query, candidates, pairs, weights, seen)
+    total = scores.total
+    kept = supported(pairs, _relevant(query, candidates, floor))
+    order = np.lexsort((candidates.numbers, -total))
+    chosen = order[kept[order]][: 0 if late is None else late.top]
+    if late is not None and chosen.size:
+        seen[chosen] = late.scores(candidates.numbers[chosen])
+        if not np.isnan(seen).all():
+            scores = _score(query, candidates, neighbours(candidates, WITH_LATE), WITH_LATE, seen)
+            total = _those_first(chosen, scores.total, total)
+            order = np.lexsort((candidates.numbers, -total))
+    return Weighed(query, candidates, floor, scores, total, kept, order)
+
+
+def _those_first(
+    chosen: NDArray[np.int64], anew: NDArray[np.float64], before: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the new scores of the chosen, and below them the others in the order that they had."""
+    others = np.delete(np.arange(before.size), chosen)
+    total = anew.copy()
+    if others.size:
+        total[others] = before[others] - max(0.0, float(before[others].max() - anew[chosen].min()))
+    return total
 
 
 def _shared(query: Query, candidates: Candidates, order: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
@@ -163,8 +228,14 @@ def _by_words(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
     return np.asarray((candidates.lexical > 0) & (telling | with_time | (candidates.matched == 0)), np.bool_)
 
 
-def _score(query: Query, candidates: Candidates, pairs: list[Pairs], weights: Weights) -> _Scores:
+def _score(
+    query: Query, candidates: Candidates, pairs: list[Pairs], weights: Weights, late: NDArray[np.float64]
+) -> _Scores:
     fused = fuse(candidates.lexical, candidates.cosine, weights.dense)
+    if not np.isnan(late).all():
+        near = standardise(late, least_spread=0.0)
+        # What was not looked at stands behind what was: it is no nearer than the farthest of those.
+        fused = fused + weights.late * np.where(np.isnan(late), near.min(), near)
     beside = from_neighbours(pairs, fused)
     thread = from_thread(candidates, fused + beside, weights)
     return _Scores(
@@ -172,6 +243,8 @@ def _score(query: Query, candidates: Candidates, pairs: list[Pairs], weights: We
         beside + thread,
         from_author(candidates, query, weights.author),
         from_date(candidates, query, weights.date),
+        from_standing(candidates, query, weights),
+        late,
     )
 
 
@@ -186,4 +259,6 @@ def _why(query: Query, candidates: Candidates, scores: _Scores, row: np.int64) -
         context=float(scores.context[row]),
         author=float(scores.author[row]),
         date=float(scores.date[row]),
+        standing=float(scores.standing[row]),
+        late=None if np.isnan(scores.late[row]) else float(scores.late[row]),
     )

@@ -2,6 +2,7 @@
 
 from memseal.sanitize.detecting import Detector, detector
 from memseal.sanitize.model import NameModel, PredictingModel, SpacyModel
-from memseal.sanitize.sanitizer import Clean, Sanitizer
+from memseal.sanitize.results import Clean
+from memseal.sanitize.sanitizer import Sanitizer
 
 __all__ = ["Clean", "Detector", "NameModel", "PredictingModel", "Sanitizer", "SpacyModel", "detector"]

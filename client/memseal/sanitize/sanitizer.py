@@ -6,76 +6,33 @@ import secrets
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Literal, Protocol, Self, overload
+from typing import Any, Final, Literal, cast, overload
 
 from memseal.errors import SanitizerBlocked, SanitizerFailed, SanitizerInput
 from memseal.privacy import structures, tokens
 from memseal.privacy.checking import Finder
 from memseal.privacy.folding import key_of
 from memseal.privacy.known import Known
-from memseal.privacy.lexicon import NOT_NAMES, Lexicon
+from memseal.privacy.lexicon import Lexicon
 from memseal.privacy.pairs import Pairs
+from memseal.privacy.remaining import counts, originals, says_more
 from memseal.privacy.replacing import Replacement, replace
-from memseal.privacy.report import Report, joined, report_of
+from memseal.privacy.report import joined, report_of
 from memseal.privacy.restoring import Restorer, Stream
 from memseal.privacy.spans import NATURAL, Span, resolve
+from memseal.sanitize.acquaintances import HasMemories, KeepsSessions, acquaintances
 from memseal.sanitize.detecting import Detector, Source
 from memseal.sanitize.guard import Guarded
 from memseal.sanitize.lexicon import lexicon
 from memseal.sanitize.model import NameModel, default_model
 from memseal.sanitize.pools import pools
+from memseal.sanitize.results import Clean, CleanMessages, CleanObject
 
 MOST_CHARACTERS: Final = 1_000_000  # of one text: what is longer is refused rather than let through in part
 _ROUNDS: Final = 4  # of repairing before nothing is let out
-_WORDS_BESIDES: Final = 8  # letters
 _CACHED: Final = 4_096
-_PAGE: Final = 500
 
 ModelChoice = NameModel | None | Literal["default"]
-
-
-class HasMemories(Protocol):
-    """A vault, as far as the sanitizer looks into it."""
-
-    def list(self, /, *, limit: int = 100, offset: int = 0, **filters: Any) -> Sequence[Any]:
-        """Return some of the memories."""
-        ...
-
-
-class Clean(str):
-    """A text with stand-ins, and the report of what they stand for."""
-
-    __slots__ = ("report",)
-    report: Report
-
-    def __new__(cls, text: str, report: Report) -> Self:
-        """Take the text and its report."""
-        made = super().__new__(cls, text)
-        made.report = report
-        return made
-
-    @property
-    def text(self) -> str:
-        """The text alone."""
-        return str.__str__(self)
-
-
-class CleanMessages(list[Any]):
-    """Messages with stand-ins, and one report of all."""
-
-    def __init__(self, messages: list[Any], report: Report) -> None:
-        """Take the messages and their report."""
-        super().__init__(messages)
-        self.report = report
-
-
-class CleanObject(dict[str, Any]):
-    """One message or tool call with stand-ins, and its report."""
-
-    def __init__(self, content: dict[str, Any], report: Report) -> None:
-        """Take the content and its report."""
-        super().__init__(content)
-        self.report = report
 
 
 class Sanitizer:
@@ -84,7 +41,8 @@ class Sanitizer:
     def __init__(
         self,
         *,
-        vault: HasMemories | None = None,
+        vault: HasMemories | KeepsSessions | None = None,
+        session: str | None = None,
         owner: str | Iterable[str] = (),
         contacts: str | Iterable[str] = (),
         terms: Mapping[str, str | Iterable[str]] | None = None,
@@ -99,11 +57,17 @@ class Sanitizer:
         """Start a session.
 
         `owner` are the user's names and aliases, `contacts` people's names, `terms` other words by kind; all are always
-        replaced, as are the authors in the vault. `allow` is never replaced. `sources` are the app's recognisers.
+        replaced, as are people that the vault knows. `allow` is never replaced. `sources` are the app's recognisers.
         Where something is left after replacing, it is replaced as well, or with `on_leak="block"` an error is raised.
+        `session` names one that the vault keeps: it goes on where it was kept last, see `keep`. Raises `SessionLost`
+        where that is damaged.
         """
         self._lexicon: Lexicon = lexicon()
-        people = [*_several(owner), *_several(contacts), *(_authors(vault) if vault is not None else ())]
+        people = [
+            *_several(owner),
+            *_several(contacts),
+            *(acquaintances(vault, self._lexicon) if vault is not None else ()),
+        ]
         listed = {"PERSON": people}
         for kind, given in (terms or {}).items():
             listed.setdefault(kind, []).extend(_several(given))
@@ -118,6 +82,9 @@ class Sanitizer:
         self._issued: set[bytes] = set()
         self._restorer = Restorer(self._pairs)
         self._finder = Finder(self._pairs, self._lexicon)
+        self._session = None if session is None else _Session(vault, session)
+        if self._session is not None and (kept := self._session.kept()) is not None:
+            self.load(kept)
 
     def __repr__(self) -> str:
         return f"<Sanitizer with {len(self._pairs)} stand-ins>"
@@ -223,6 +190,15 @@ class Sanitizer:
         with self._busy:
             return {**self._pairs.save(), "issued": sorted(self._issued)}
 
+    def keep(self) -> None:
+        """Keep the session in the vault, sealed, under the name it was made with.
+
+        Raises `SessionLost` where something was erased since it began: it may hold that; begin another one.
+        """
+        if self._session is None:
+            raise SanitizerInput("a session that is kept has a vault and a name: Sanitizer(vault=vault, session=name)")
+        self._session.keep(self.save())
+
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on with a session that was saved; raises `SanitizerInput` where this is none, or newer software's."""
         with self._busy:
@@ -302,7 +278,7 @@ class Sanitizer:
                 known.update((span.start, span.end) for span in more)
         else:
             raise SanitizerBlocked(_types(left))
-        self._issued.update(_digest(output) for output, made in drafts if _says_more(output, made))
+        self._issued.update(_digest(output) for output, made in drafts if says_more(output, made))
         return [
             Clean(output, report_of(text, output, made, frozenset(places), self.missing))
             for text, (output, made), places in zip(texts, drafts, repaired, strict=True)
@@ -316,56 +292,28 @@ class Sanitizer:
             if _digest(text) in self._issued
             else [
                 span
-                for found in (*self._known(output), *(span for span in second if _counts(span)))
-                for span in _originals(text, made, found, self._lexicon)
+                for found in (*self._known(output), *(span for span in second if counts(span)))
+                for span in originals(text, made, found, self._lexicon)
             ]
             for text, (output, made), second in zip(texts, drafts, again, strict=True)
         ]
 
 
-def _counts(span: Span) -> bool:
-    # The model sees other sentences than before and imagines other organisations and places in them.
-    return span.type not in NATURAL or (span.type == "PERSON" and span.source != "mentioned again")
+class _Session:
+    """A session's place in a vault, and the erasures that were known when it began."""
 
+    def __init__(self, vault: HasMemories | KeepsSessions | None, name: str) -> None:
+        if vault is None or not hasattr(vault, "keep_session"):
+            raise SanitizerInput("only a vault keeps a session: Sanitizer(vault=vault, session=name)")
+        self._vault = cast("KeepsSessions", vault)
+        self._name = name
+        self._fence = self._vault.session_fence()
 
-def _originals(text: str, made: Sequence[Replacement], span: Span, lexicon: Lexicon) -> Iterator[Span]:
-    """Return what of a finding in the outgoing text no stand-in covers, where it stood in the original."""
-    start = span.start
-    shift = 0
-    for replacement in made:
-        if replacement.end <= span.start:
-            shift = replacement.span.end - replacement.end
-        elif replacement.start >= span.end:
-            break
-        else:
-            yield from _piece(text, span, start + shift, replacement.start + shift, lexicon)
-            start, shift = replacement.end, replacement.span.end - replacement.end
-    yield from _piece(text, span, start + shift, span.end + shift, lexicon)
+    def kept(self) -> dict[str, Any] | None:
+        return self._vault.kept_session(self._name)
 
-
-def _piece(text: str, span: Span, start: int, end: int, lexicon: Lexicon) -> Iterator[Span]:
-    while start < end and not text[start].isalnum():
-        start += 1
-    while start < end and not text[end - 1].isalnum():
-        end -= 1
-    if start >= end:
-        return
-    words = [word for word in text[start:end].split() if word[:1].isupper() or not word.isascii()]
-    plain = all(
-        lexicon.is_word(word.strip(".,:;'\"()").casefold()) or word.casefold().strip(".,:'") in NOT_NAMES
-        for word in words
-    )
-    if span.type in NATURAL and span.source != "known in this session" and plain:
-        return
-    if span.type not in NATURAL and span.source != "known in this session" and (end - start) < span.end - span.start:
-        return  # the rest of a shape around a stand-in, such as the host of an address: no value of its own
-    yield span._replace(start=start, end=end)
-
-
-def _says_more(output: str, made: Sequence[Replacement]) -> bool:
-    """Whether a text has words besides its stand-ins: without, anyone's text could be the same by chance."""
-    standins = sum(sum(map(str.isalnum, output[item.start : item.end])) for item in made)
-    return sum(map(str.isalnum, output)) - standins >= _WORDS_BESIDES
+    def keep(self, saved: dict[str, Any]) -> None:
+        self._vault.keep_session(self._name, saved, self._fence)
 
 
 def _types(left: Sequence[Sequence[Span]]) -> tuple[str, ...]:
@@ -386,13 +334,3 @@ def _digest(text: str) -> bytes:
 def _several(given: str | Iterable[str]) -> Iterable[str]:
     """Return what was given as one or several; a text taken for several would be its letters."""
     return (given,) if isinstance(given, str) else given
-
-
-def _authors(vault: HasMemories) -> set[str]:
-    """Return the names of those who said what is remembered."""
-    names: set[str] = set()
-    offset = 0
-    while page := vault.list(limit=_PAGE, offset=offset):
-        names.update(memory.author for memory in page if memory.author and memory.author.casefold() not in NOT_NAMES)
-        offset += len(page)
-    return names

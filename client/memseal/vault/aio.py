@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memseal.vault.background import LiveSync
+from memseal.vault.device import Retention
 from memseal.vault.repairing import Repair
 from memseal.vault.roster import DeviceInfo
 from memseal.vault.standing import OnState, SyncState
@@ -115,6 +116,10 @@ class AsyncVault:
         """Return `Vault.emergency_kit`."""
         return await self.run(lambda vault: vault.emergency_kit)
 
+    async def traces_kept(self) -> Retention:
+        """Return `Vault.traces_kept`."""
+        return await self.run(lambda vault: vault.traces_kept)
+
     async def sync_in_background(
         self, remote: str | None = None, *, on_state: OnState | None = None
     ) -> "AsyncLiveSync":
@@ -135,6 +140,9 @@ class AsyncVault:
     restore = _awaited(Vault.restore)
     tag = _awaited(Vault.tag)
     reindex = _awaited(Vault.reindex)
+    plan_consolidation = _awaited(Vault.plan_consolidation)
+    consolidate = _awaited(Vault.consolidate)
+    undo_consolidation = _awaited(Vault.undo_consolidation)
     search = _awaited(Vault.search)
     recall = _awaited(Vault.recall)
     is_own_receipt = _awaited(Vault.is_own_receipt)
@@ -163,6 +171,11 @@ class AsyncVault:
     note_injection = _awaited(Vault.note_injection)
     keep_traces = _awaited(Vault.keep_traces)
     sql = _awaited(Vault.sql)
+    session_fence = _awaited(Vault.session_fence)
+    keep_session = _awaited(Vault.keep_session)
+    kept_session = _awaited(Vault.kept_session)
+    kept_sessions = _awaited(Vault.kept_sessions)
+    forget_session = _awaited(Vault.forget_session)
     export_bundle = _awaited(Vault.export_bundle)
     import_bundle = _awaited(Vault.import_bundle)
     change_passphrase = _awaited(Vault.change_passphrase)
@@ -176,6 +189,7 @@ class AsyncVault:
     compact = _awaited(Vault.compact)
     erase = _awaited(Vault.erase)
     erase_all = _awaited(Vault.erase_all)
+    check_erasable = _awaited(Vault.check_erasable)
     erasures = _awaited(Vault.erasures)
     quarantine = _awaited(Vault.quarantine)
     dismiss = _awaited(Vault.dismiss)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 
 from memseal.capture.drawing import Distiller, Drawn, Found, draw
 from memseal.capture.messages import Message
@@ -12,7 +12,7 @@ from memseal.index.state import VaultState
 from memseal.index.view import View
 from memseal.memory.memory import Draft, draft
 from memseal.memory.operations import Operation, Setting
-from memseal.memory.proposals import Stored, folded
+from memseal.memory.proposals import Stored, folded, texts_in
 from memseal.recall.nearness import ALIKE, likeness, words_of
 from memseal.recall.query import parse_query
 from memseal.vault.proposing import is_news, open_ones, stored_of
@@ -60,8 +60,8 @@ def switched(on: bool, allow: Iterable[str], now: int) -> Operation:
 def allowed(state: VaultState) -> frozenset[str]:
     """Return the sensitive categories that may be captured; raises `CaptureOff` where nothing may."""
     match state.setting(CAPTURE):
-        case {"on": True, "allow": list() as allow}:
-            return frozenset(each for each in cast("list[Any]", allow) if isinstance(each, str))
+        case {"on": True, "allow": allow}:
+            return frozenset(texts_in(allow))
         case _:
             raise CaptureOff("capture is off in this vault: switch it on with `set_capture(True)`")
 

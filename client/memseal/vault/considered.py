@@ -4,13 +4,13 @@ from collections.abc import Collection
 
 from memseal.format.trace import CANDIDATES_MOST, Candidate
 from memseal.index.state import VaultState
-from memseal.recall.rank import Scored, scored
+from memseal.recall.rank import Scored
 from memseal.vault.searching import Found, Hit
 
 
 def considered(state: VaultState, found: Found) -> tuple[Candidate, ...]:
     """Return what was scored for a question, best first, those under the floor too; needs the vault to be open."""
-    best = scored(found.query, found.candidates, floor=found.floor, most=CANDIDATES_MOST)
+    best = found.weighed.best(CANDIDATES_MOST)
     ids = state.ids_of([each.number for each in best])
     served = {hit.memory.id for hit in found.hits}
     listed = [_candidate(each, ids[each.number].hex(), served) for each in best if each.number in ids]

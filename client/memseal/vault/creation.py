@@ -1,6 +1,7 @@
 """Begin a vault: first keys, first keyring version, first device file; draw what later versions renew."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,16 +20,21 @@ from memseal.format.keys import KitSecret, LocalKey, RecoverySecret, SigningKey,
 from memseal.format.preamble import vault_id_of
 from memseal.format.primitives import (
     STANDARD_COST,
+    Cost,
     check_passphrase,
     public_signing_key,
     public_wrapping_key,
 )
+from memseal.memory.data_class import ARCHIVAL, GENERAL, MEDICAL
 from memseal.store.disk import Disk
 from memseal.store.folder import VaultFolder
 from memseal.vault.device import Device, Marks
 from memseal.vault.keychain import save_version
 
 SALT_SIZE = 32
+MEDICAL_COST = Cost(memory=131072, passes=3, lanes=4)
+COSTS: Mapping[str, Cost] = {GENERAL: STANDARD_COST, MEDICAL: MEDICAL_COST, ARCHIVAL: STANDARD_COST}
+"""What stretching the passphrase costs in a new vault of each data class; every later slot keeps to it."""
 
 
 def new_key_set() -> KeySet:
@@ -52,18 +58,24 @@ class NewKit:
     entry: KitEntry
 
     @classmethod
-    def draw(cls, vault_id: bytes, generation: int, version: int) -> "NewKit":
-        """Draw the secrets of a new kit."""
+    def draw(cls, vault_id: bytes, generation: int, version: int, cost: Cost) -> "NewKit":
+        """Draw the secrets of a new kit, behind a passphrase that is stretched at this cost."""
         secret, seed = KitSecret(secrets.token_bytes(16)), WrappingKey(secrets.token_bytes(32))
         request = public_signing_key(kit_request_key(secret, vault_id, generation))
-        return cls(secret, seed, KitEntry(generation, version, public_wrapping_key(seed), request, STANDARD_COST))
+        return cls(secret, seed, KitEntry(generation, version, public_wrapping_key(seed), request, cost))
 
     def slot(self, vault_id: bytes, public: PublicSection, stretch: Stretch) -> Slot:
         """Return the slot that passphrase and kit secret open, pinned to the version with this public section."""
         salt, generation = secrets.token_bytes(SALT_SIZE), self.entry.generation
-        key = kit_slot_key(stretch(salt, STANDARD_COST), self.secret, salt, vault_id, generation, STANDARD_COST)
+        cost = kit_cost(self.entry)
+        key = kit_slot_key(stretch(salt, cost), self.secret, salt, vault_id, generation, cost)
         content = SlotContent(self.seed, public.version, public_part_hash(vault_id, public))
         return seal_slot(key, vault_id, generation, salt, content)
+
+
+def kit_cost(entry: KitEntry) -> Cost:
+    """Return what stretching the passphrase costs in a vault with this kit: the same for every slot of its devices."""
+    return entry.cost or STANDARD_COST
 
 
 @dataclass(frozen=True)
@@ -87,11 +99,13 @@ class NewRecovery:
         return seal_recovery_slot(self.secret, vault_id, self.entry.generation, content)
 
 
-def first_version(keys: KeySet, device_id: bytes, name: str, stretch: Stretch) -> tuple[KeyringVersion, VaultKey]:
+def first_version(
+    keys: KeySet, device_id: bytes, name: str, stretch: Stretch, cost: Cost = STANDARD_COST
+) -> tuple[KeyringVersion, VaultKey]:
     """Return version 1 of a new vault, and its vault key."""
     vault_id, vault_key = vault_id_of(public_signing_key(keys.sign)), VaultKey(secrets.token_bytes(32))
     epoch_key = epoch_signing_key(vault_key, vault_id, 1)
-    kit = NewKit.draw(vault_id, 1, 1)
+    kit = NewKit.draw(vault_id, 1, 1, cost)
     public = PublicSection(
         version=1,
         previous=bytes(32),
@@ -107,11 +121,13 @@ def first_version(keys: KeySet, device_id: bytes, name: str, stretch: Stretch) -
     return build_version(vault_id, public, vault_key, hidden, slots, [keys.sign, epoch_key]), vault_key
 
 
-def create_folder(path: Path, disk: Disk, passphrase: str, name: str, stretch: Stretch) -> tuple[VaultFolder, Device]:
+def create_folder(
+    path: Path, disk: Disk, passphrase: str, name: str, stretch: Stretch, cost: Cost = STANDARD_COST
+) -> tuple[VaultFolder, Device]:
     """Make a new vault's folder, whole or not at all; raises `VaultExists` or `PassphraseEmpty`."""
     check_passphrase(passphrase)
     keys, device_id = new_key_set(), secrets.token_bytes(16)
-    version, _ = first_version(keys, device_id, name, stretch)
+    version, _ = first_version(keys, device_id, name, stretch, cost)
     device = new_device(version, keys, device_id, stretch)
 
     def fill(folder: VaultFolder) -> None:
@@ -124,7 +140,8 @@ def create_folder(path: Path, disk: Disk, passphrase: str, name: str, stretch: S
 def new_device(version: KeyringVersion, keys: KeySet, device_id: bytes, stretch: Stretch) -> Device:
     """Return a device that the version lists, its keys sealed under the passphrase behind `stretch`."""
     salt = secrets.token_bytes(SALT_SIZE)
-    slot = seal_key_set((version.vault_id, device_id), "current", salt, STANDARD_COST, keys, stretch)
+    cost = kit_cost(version.public.kit)
+    slot = seal_key_set((version.vault_id, device_id), "current", salt, cost, keys, stretch)
     number = version.public.version
     marks = Marks(keyring=number, digest=version.digest, rewritten=number)
     return Device(version.vault_id, device_id, keys, (slot,), marks)

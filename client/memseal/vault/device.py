@@ -19,7 +19,7 @@ from memseal.format.device_file import (
 )
 from memseal.format.fields import U53, Fields
 from memseal.format.keyring import PublicSection
-from memseal.format.keys import CacheSecret, LocalKey
+from memseal.format.keys import CacheSecret, LocalKey, SessionSecret
 from memseal.format.log import End
 from memseal.format.primitives import public_signing_key
 from memseal.store.folder import DEVICE, VaultFolder
@@ -59,6 +59,13 @@ class FormerLocal(NamedTuple):
     key: LocalKey
 
 
+class SessionMark(NamedTuple):
+    """The secret of the kept sessions, and the erasures (a digest) that were known when it was drawn."""
+
+    secret: SessionSecret
+    fence: bytes
+
+
 @dataclass(frozen=True)
 class Marks:
     """What this device has seen, so that less is noticed: the keyring, its own copy of each log, each remote."""
@@ -87,6 +94,8 @@ class Marks:
     """The device whose place in this folder this one took, by recovery code: it is ended with the next passphrase."""
     traces: Retention = _KEPT
     former_locals: tuple[FormerLocal, ...] = ()
+    sessions: SessionMark | None = None
+    """What opens the kept sessions; none where none is kept, and after an erase."""
     handed_over: int = 0
     """The epoch whose vault key was handed over in a pairing that is not known to have ended well; 0 for none."""
 
@@ -111,6 +120,7 @@ class Marks:
             "traces": list(self.traces),
             "former_locals": [[each.ended_at, each.key.reveal()] for each in self.former_locals],
             "cache_secrets": [[mark.nonce, mark.secret.reveal()] for mark in self.caches],
+            "sessions": None if self.sessions is None else [self.sessions.secret.reveal(), self.sessions.fence],
         }
 
 
@@ -126,6 +136,7 @@ _SINCE: Mapping[str, Any] = {
     "erasures": [],
     "traces": list(_KEPT),
     "former_locals": [],
+    "sessions": None,
 }
 
 
@@ -151,6 +162,7 @@ def decode_marks(value: Any) -> Marks:
         traces=_decode_retention(fields.array("traces")),
         former_locals=tuple(_decode_former(*row) for row in fields.tuples("former_locals", 2)),
         caches=tuple(_decode_cache(nonce, secret) for nonce, secret in fields.tuples("cache_secrets", 2)),
+        sessions=_decode_sessions(fields.optional("sessions")),
     )
 
 
@@ -167,6 +179,14 @@ def _decode_retention(value: list[Any]) -> Retention:
 def _decode_former(ended_at: Any, key: Any) -> FormerLocal:
     fields = Fields({"ended_at": ended_at, "key": key}, "record_content", "marks.former_locals")
     return FormerLocal(fields.count("ended_at", below=U53), LocalKey(fields.size("key", LocalKey.SIZE)))
+
+
+def _decode_sessions(value: Any) -> SessionMark | None:
+    if value is None:
+        return None
+    row = value if isinstance(value, list) and len(value) == 2 else (None, None)
+    fields = Fields({"secret": row[0], "fence": row[1]}, "record_content", "marks.sessions")
+    return SessionMark(SessionSecret(fields.size("secret", SessionSecret.SIZE)), fields.size("fence", 32))
 
 
 def _decode_cache(nonce: Any, secret: Any) -> CacheMark:

@@ -164,6 +164,7 @@ def _places(opened: Opened, covered: bool, since: int | None) -> Iterator[Place]
     for name in ("state", "full-text index", "vectors"):
         yield Place(name, "gone", "removed from memory")
     yield Place("cache", "gone", "deleted, and made anew without it")
+    yield Place("sessions", "gone", "all that were kept are ended: any of them may have held it")
     if opened.traces.are_clean(opened.logbook.view.state.erasures.ids):
         yield Place("traces", "gone", "taken out of them, with what was asked for it")
     else:

@@ -1,6 +1,6 @@
 """Look up traces, and tell from one why something was given out."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -21,9 +21,10 @@ _SLACK = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A memory of a trace: how it scored then, and what it is now; `memory` is None where it was erased since.
+    """A memory of a trace: how it scored then, and what it is now.
 
-    Scores are None for one that was given out without having been scored.
+    `memory` is None where it was erased since, and for a proposal, which is no memory. Scores are None for one that was
+    given out without having been scored.
     """
 
     id: str
@@ -36,6 +37,11 @@ class Considered:
     score: float | None = None
     lexical: float | None = None
     cosine: float | None = None
+
+    @property
+    def missing(self) -> str:
+        """What to say in the place of its content, where there is none."""
+        return "(a proposal)" if self.state_then == State.HELD else "(erased since)"
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ def traces(
         if (first is None or trace.at >= first)
         and (end is None or trace.at < end)
         and (turn is None or trace.turn == turn)
-        and (ids is None or not ids.isdisjoint(trace.memories))
+        and (ids is None or not ids.isdisjoint({*trace.memories, trace.about}))
     ]
     yield from sorted(found, key=lambda trace: (trace.at, trace.id), reverse=True)
 
@@ -105,7 +111,7 @@ def _clean(opened: Opened, since: int | None, until: int | None) -> Iterator[Tra
             yield without(found, erased, ()) if erased else found
 
 
-def _ids(state: VaultState, memory: bytes) -> Collection[str]:
+def _ids(state: VaultState, memory: bytes) -> set[str]:
     """Return the ids by which a trace can name a memory: its own, and that of the one it is the same as."""
     number = state.number_of(memory)
     return {memory.hex(), *(each.hex() for each in state.ids_of([] if number is None else [number]).values())}
@@ -203,7 +209,7 @@ def _lines(told: Explanation) -> Iterator[str]:
 
 
 def _content(each: Considered) -> str:
-    return "(erased)" if each.memory is None else quoted(each.memory.content)
+    return each.missing if each.memory is None else quoted(each.memory.content)
 
 
 def method_of(trace: Trace) -> str:

@@ -86,6 +86,7 @@ class Held:
                     self._settle()
             finally:
                 self._opened.logbook.view.close()
+                self._opened.pages.release()
                 if self._lock is not None:
                     self._lock.release()
 

@@ -202,7 +202,7 @@ class Lifecycle(Memories):
                 self._write(batches)
         ids = tuple(each.id.hex() for each in news)
         trace_id = note(opened, "capture", turn=turn, served=[Given(each, int(State.HELD)) for each in ids])
-        return Captured(ids, known, {**drawn.refused}, drawn.failures, trace_id)
+        return Captured(ids, known, dict[str, int](drawn.refused.items()), drawn.failures, trace_id)
 
     # ── secrets, and what is to go ──────────────────────────────────────────────────────────────────
 
@@ -217,7 +217,7 @@ class Lifecycle(Memories):
         By words (`query`) or filters (`source`, `author`, `thread`, …), of any state; proposals of that source or
         author are among them. Raises as `search` does.
         """
-        wanted = {"state": "all", **filters}
+        wanted: dict[str, Any] = {"state": "all", **filters}
         if query is not None:
             return [hit.memory for hit in self.search(query, limit=limit, **wanted)]
         with self._reading() as opened:

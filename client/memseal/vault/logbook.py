@@ -196,9 +196,9 @@ class Logbook:
 
     def _apply(self, log: Log, records: Sequence[Opened], lenient: bool) -> None:
         """Apply records, as many at once as make up for what it costs to begin."""
-        due, count = list[Said](), 0
+        due, count, name = list[Said](), 0, log.name
         for record in records:
-            said = self._said(log, record, lenient)
+            said = self._said(log, record, f"{name}#{record.place.index}", lenient)
             if said is not None:
                 due.append(said)
                 count += len(said.operations)
@@ -208,9 +208,8 @@ class Logbook:
         if due:
             self._note_each(self.view.apply_all(due))
 
-    def _said(self, log: Log, record: Opened, lenient: bool) -> Said | None:
+    def _said(self, log: Log, record: Opened, where: str, lenient: bool) -> Said | None:
         """Return what a record says; what it says of counters and heads is noted."""
-        where = f"{log.name}#{record.place.index}"
         try:
             meta = decode_meta(record.content.meta, log.stream.epoch)
         except FormatError as error:
@@ -221,7 +220,9 @@ class Logbook:
         for head in meta.heads:
             log.named[head.stream_id] = max(log.named.get(head.stream_id, 0), head.index + 1)
             log.claimed[head.stream_id] = max(log.claimed.get(head.stream_id, 0), head.counter)
-        log.counter = max(log.counter, meta.counter)
+        counter = meta.counter
+        if counter > log.counter:
+            log.counter = counter
         said, findings = decoded(meta, record.content.columns, where)
         self._note_each(findings)
         return said

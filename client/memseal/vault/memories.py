@@ -23,6 +23,7 @@ from memseal.memory.memory import (
 from memseal.memory.operations import Operation, Remember, Retraction, Tagging
 from memseal.memory.texts import parse_id
 from memseal.memory.traits import Location, carried_on
+from memseal.recall.late import Effort
 from memseal.recall.normaliser import QueryNormaliser
 from memseal.recall.packet import Packet
 from memseal.recall.query import TimeRule
@@ -301,7 +302,7 @@ class Memories(Held):
         return self.erase_all([memory_id], reason=reason)
 
     def erase_all(self, ids: Iterable[str], *, reason: str | None = None) -> Erasure:
-        """Remove the content of several memories or proposals for good, in one write; `to_erase` lists them by source and the like.
+        """Remove the content of several memories or proposals for good, in one write; `to_erase` lists them.
 
         Raises `MemoryUnknown`, and `ValueError` where there is no id.
         """
@@ -310,6 +311,11 @@ class Memories(Held):
             raise ValueError("nothing to erase: no id was given")
         with self._writing() as opened:
             return erasing.erase(opened, targets, new_id(), writing.present(), check_reason(reason), token_bytes(4))
+
+    def check_erasable(self, ids: Iterable[str]) -> None:
+        """Raise `MemoryUnknown` where one of these is neither a memory nor a proposal."""
+        with self._reading() as opened:
+            erasing.reach(opened.logbook.view.state, [parse_id(each) for each in ids])
 
     def erasures(self) -> Sequence[Erasure]:
         """Return the receipts of all erasures as they stand now, the earliest first."""
@@ -325,12 +331,15 @@ class Memories(Held):
         *,
         vector: ArrayLike | None = None,
         limit: int = 10,
+        effort: Effort = "default",
         turn: str | None = None,
         **filters: Any,
     ) -> Hits:
         """Return at most `limit` memories related to the query, best first; none where nothing is.
 
         Words and meaning count together; without a model, words alone. `vector` is a ready query vector, shape (d,).
+        `effort` is how closely meaning is looked at: "economy" compares one vector a memory, "default" and "best" also
+        the words of the first ones, where the embedder gives them (`Contextual`).
         Filters: `kind`, `type`, `tier`, `author`, `thread`, `source`, `origin`, `tags` (all of them), `since` and
         `until` (aware datetimes, half-open; `written_since` and `written_until` on when it was stored), `state`
         (active, superseded, retracted, all). `turn` is a name of yours by which `traces` finds this search again; the
@@ -338,7 +347,7 @@ class Memories(Held):
         """
         checked_turn(turn)
         with self._reading() as opened:
-            found = find(opened.logbook.view, self._embedder, question_of(query, vector, limit, filters))
+            found = find(opened.logbook.view, self._embedder, question_of(query, vector, limit, filters, effort))
             wanted = opened.traces.wanted(opened.device)
             candidates = considered(opened.logbook.view.state, found) if wanted else ()
         return recording.searched(opened, found, candidates, query, turn)
@@ -356,6 +365,7 @@ class Memories(Held):
         now: datetime | None = None,
         first_weekday: int = 0,
         normaliser: QueryNormaliser | None = None,
+        effort: Effort = "default",
         show_secrets: bool = False,
         turn: str | None = None,
         **filters: Any,
@@ -366,9 +376,11 @@ class Memories(Held):
         is resolved at `now` (aware; its zone counts, and weeks begin on `first_weekday`, 0 for Monday) and lifts the
         memories of then; with `time="only"` all others are left out, with "ignore" it is words alone. `floor` is the
         cosine below which meaning does not count, if not the embedder's. Keys, tokens and the like are masked in the
-        text, unless `show_secrets`; hits have them. `turn` and filters, and what is raised, as for `search`.
+        text, unless `show_secrets`; hits have them. `effort`, `turn` and filters, and what is raised, as for `search`.
         """
-        asked = Request(query, budget, count, limit, floor, time, now, first_weekday, normaliser, show_secrets, filters)
+        asked = Request(
+            query, budget, count, limit, floor, time, now, first_weekday, normaliser, effort, show_secrets, filters
+        )
         checked_turn(turn)
         question = recalling.question_of(asked)
         with self._reading() as opened:

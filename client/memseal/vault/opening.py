@@ -12,6 +12,8 @@ from memseal.format.keys import CacheSecret, StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
 from memseal.store.folder import DEVICE, LOGS, VaultFolder
+from memseal.store.pages import LockedPages
+from memseal.vault import session_files
 from memseal.vault.cache import VIEW, cache_nonce, load_cache, save_cache
 from memseal.vault.checkpoints import damage_of_incomplete, floors_to_load, load_checkpoint
 from memseal.vault.device import CacheMark, Device, Marks, decode_device_file_marks, open_device, read_device_file
@@ -53,6 +55,8 @@ class Opened:
     pairing: bool = False
     """Whether a pairing goes on here, so that it is not yet known what became of the vault key that it handed over."""
     traces: Traces = field(init=False)
+    pages: LockedPages = field(default_factory=LockedPages)
+    """Where its keys lie in RAM, as far as the vault's data class wants that kept out of swap."""
 
     def __post_init__(self) -> None:
         """Begin the traces of this opening."""
@@ -259,7 +263,8 @@ def strip_older(opened: Opened) -> None:
 
 
 def drop_stale_cache(opened: Opened) -> None:
-    """Forget and delete a cache that still holds what was erased."""
+    """Forget and delete a cache that still holds what was erased, and the kept sessions, which may."""
+    session_files.end_stale(opened)
     if opened.logbook.view.content_went:
         # The secret first: then no copy of it opens either, and what a crash leaves is deleted at the next opening.
         _mark_caches(opened, ())

@@ -24,6 +24,7 @@ from memseal.memory.proposals import (
     pair_id,
     statement_id,
     stored_from,
+    texts_in,
 )
 from memseal.memory.texts import parse_id
 from memseal.recall.nearness import ALIKE, SAME_MEANING, Near, near_pairs, words_of
@@ -67,12 +68,7 @@ class Proposal:
 
 def held_sources(state: VaultState) -> tuple[str, ...]:
     """Return the sources whose writes are held for review; `*` at the end stands for any ending."""
-    match state.setting(HELD_SOURCES):
-        case list() as listed:
-            texts: list[Any] = listed
-            return tuple(each for each in texts if isinstance(each, str))
-        case _:
-            return ()
+    return texts_in(state.setting(HELD_SOURCES))
 
 
 def is_held(source: str, sources: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from memseal.index.filters import STATES, Condition, condition
 from memseal.index.periods import of_time
 from memseal.index.view import View
 from memseal.recall import receipt as receipts
+from memseal.recall.late import Effort
 from memseal.recall.normaliser import QueryNormaliser
 from memseal.recall.packet import Packet, Recalled
 from memseal.recall.query import MAX_CHARS, MAX_TERMS, TimeRule
@@ -40,6 +41,7 @@ class Request:
     now: datetime | None
     first_weekday: int
     normaliser: QueryNormaliser | None
+    effort: Effort
     show_secrets: bool
     filters: Mapping[str, Any]
 
@@ -74,6 +76,7 @@ def question_of(asked: Request) -> Question:
         first_weekday=asked.first_weekday,
         time=asked.time,
         floor=asked.floor,
+        effort=asked.effort,
     )
 
 

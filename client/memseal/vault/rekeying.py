@@ -10,10 +10,10 @@ from memseal.format.device_file import KeySet, Stretch, seal_key_set
 from memseal.format.keyring import KeyringVersion
 from memseal.format.keys import RecoverySecret, VaultKey
 from memseal.format.kit import Kit, RecoveryCode
-from memseal.format.primitives import STANDARD_COST
+from memseal.format.primitives import Cost
 from memseal.vault import syncing
 from memseal.vault.cache import VIEW
-from memseal.vault.creation import SALT_SIZE
+from memseal.vault.creation import SALT_SIZE, kit_cost
 from memseal.vault.device import Device, with_former
 from memseal.vault.joining import put_version
 from memseal.vault.keychain import load_keyring, save_version
@@ -131,7 +131,8 @@ def _announce(opened: Opened, made: Made, stretch: Stretch | None) -> None:
     device = opened.device.with_marks(replace(noted, making=made.version.digest))
     if stretch is not None:
         salt = secrets.token_bytes(SALT_SIZE)
-        slot = seal_key_set(device.file_id, "pending", salt, STANDARD_COST, made.keys, stretch)
+        cost = kit_cost(made.version.public.kit)
+        slot = seal_key_set(device.file_id, "pending", salt, cost, made.keys, stretch)
         device = replace(device, slots=(device.slots[0], slot))
     device.save(opened.folder)
     # Also in memory: should a later step fail, closing must not drop keys that the keyring may list by then.
@@ -164,7 +165,9 @@ def adopt(
     for version in versions:
         keyring = keyring.followed_by(version)
         save_version(folder, version)
-    device = opened.device if stretch is None else _with_keys(opened.device, keys, stretch)
+    device = opened.device
+    if stretch is not None:
+        device = _with_keys(device, keys, stretch, kit_cost(keyring.public.kit))
     active = {entry.id for entry in keyring.public.active()}
     replaces = device.marks.replaces if device.marks.replaces in active else b""
     marks = replace(device.marks, keyring=keyring.public.version, digest=keyring.newest.digest, replaces=replaces)
@@ -182,13 +185,11 @@ def adopt(
     finish_key_change(opened)
 
 
-def _with_keys(device: Device, keys: KeySet, stretch: Stretch) -> Device:
+def _with_keys(device: Device, keys: KeySet, stretch: Stretch, cost: Cost) -> Device:
     keys = replace(keys, local_before=None)
     salt = secrets.token_bytes(SALT_SIZE)
     device = device.with_marks(with_former(device.marks, device.keys.local))
-    return replace(
-        device, keys=keys, slots=(seal_key_set(device.file_id, "current", salt, STANDARD_COST, keys, stretch),)
-    )
+    return replace(device, keys=keys, slots=(seal_key_set(device.file_id, "current", salt, cost, keys, stretch),))
 
 
 def follow_stored(opened: Opened) -> None:

@@ -13,6 +13,7 @@ from memseal.format.segment import FIRST, SEGMENT_TARGET, Segment
 from memseal.sync.messages import Shelf, objects_of
 from memseal.sync.session import LocalLog
 from memseal.vault.keychain import Keychain, save_version, version_file
+from memseal.vault.locking import lock_keys
 from memseal.vault.log import end_of_whole_records
 from memseal.vault.opening import Opened, cut_outlived, rebuilt, strip_older
 from memseal.vault.settling import adopt_floor, check_object, missing_objects, object_file
@@ -224,3 +225,4 @@ def use_keychain(opened: Opened, chain: Keychain) -> None:
     opened.keychain = chain
     if not opened.logbook.rekey(chain, opened.device.keys.sign):
         opened.logbook = rebuilt(opened.folder, opened.device, chain, opened.logbook.view)
+    lock_keys(opened)

@@ -11,14 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from memseal.embedding import Embedder, Selective
 from memseal.errors import EmbedderAnswer, EmbedderUnavailable, VectorInvalid
 from memseal.index.filters import Condition, condition
-from memseal.index.gather import POOL, gather
+from memseal.index.gather import POOL, Aged, gather
 from memseal.index.periods import favoured, of_time
 from memseal.index.view import View
-from memseal.memory.memory import Memory
-from memseal.recall import Candidates, Query, Why, parse_query, rank
+from memseal.memory.data_class import SETTING, decay_of
+from memseal.memory.memory import Memory, to_microseconds
+from memseal.recall import Candidates, Query, Why, parse_query
+from memseal.recall.late import Effort
 from memseal.recall.query import TimeRule
-from memseal.recall.rank import Tally, tally
+from memseal.recall.rank import Tally, Weighed, weigh
 from memseal.recall.receipt import Degraded
+from memseal.vault.late import late_of
 from memseal.vault.stages import Stages
 from memseal.vault.zone import SystemZone
 
@@ -56,6 +59,7 @@ class Question:
     first_weekday: int = 0
     time: TimeRule = "prefer"
     floor: float | None = None
+    effort: Effort = "default"
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Found:
     vector: NDArray[np.float32] | None
     degraded: Degraded | None
     floor: float
-    candidates: Candidates
+    weighed: Weighed
     stages: Stages
 
 
@@ -87,9 +91,15 @@ def search(
     return find(view, embedder, question_of(query, vector, limit, filters)).hits
 
 
-def question_of(query: str | None, vector: ArrayLike | None, limit: int, filters: Mapping[str, Any]) -> Question:
+def question_of(
+    query: str | None,
+    vector: ArrayLike | None,
+    limit: int,
+    filters: Mapping[str, Any],
+    effort: Effort = "default",
+) -> Question:
     """Return a question that is asked now."""
-    return Question(query, vector, limit, filters, datetime.now(SystemZone()))
+    return Question(query, vector, limit, filters, datetime.now(SystemZone()), effort=effort)
 
 
 def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
@@ -98,6 +108,8 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
         raise TypeError("search needs a query or a vector")
     if type(asked.limit) is not int or asked.limit < 1:
         raise ValueError("limit is a whole number from 1")
+    if asked.effort not in ("economy", "default", "best"):
+        raise ValueError("effort is economy, default or best")
     stages = Stages()
     query = parse_query(asked.query or "", asked.now, first_weekday=asked.first_weekday, time=asked.time)
     stages.done("read")
@@ -111,8 +123,14 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
     stages.done("embed")
     candidates = candidates_of(view, embedder, query, vector, condition(asked.filters), asked)
     stages.done("gather")
-    ranked = rank(query, candidates, floor=floor, limit=asked.limit)
-    counted = tally(query, candidates, floor=floor)
+    late = (
+        late_of(view, embedder, query, candidates, asked.effort)
+        if asked.vector is None and vector is not None
+        else None
+    )
+    weighed = weigh(query, candidates, floor=floor, late=late)
+    ranked = weighed.hits(asked.limit)
+    counted = weighed.tally()
     stages.done("rank")
     memories = view.state.memories([hit.number for hit in ranked])
     stages.done("fetch")
@@ -126,7 +144,7 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
         vector=vector,
         degraded=degraded,
         floor=floor,
-        candidates=candidates,
+        weighed=weighed,
         stages=stages,
     )
 
@@ -147,7 +165,12 @@ def candidates_of(
         if asked.time == "only":
             wanted = narrowed
     allowed = _allowed(view, wanted)
-    return gather(state.connection, view.lexical, view.vectors, query, vector, allowed, pool, then, _reads(embedder))
+    derived = state.derived_mask(wanted.where, wanted.values)
+    aged = Aged(to_microseconds(asked.now), decay_of(state.setting(SETTING)), state.is_episodic)
+    reads = _reads(embedder)
+    return gather(
+        state.connection, view.lexical, view.vectors, query, vector, allowed, pool, then, reads, derived, aged
+    )
 
 
 def _reads(embedder: object) -> Callable[[str], bool] | None:
@@ -194,9 +217,10 @@ def _embedded(
 
 def _allowed(view: View, wanted: Condition) -> NDArray[np.bool_] | None:
     """Return which memories may be found, as a mask by `n`; None for all."""
-    if not wanted.narrow and not view.state.count("m.state <> 0 OR m.same IS NOT NULL"):
-        return None
-    return view.state.mask(wanted.where, wanted.values)
+    if wanted.narrow:
+        return view.masks.of(wanted.where, wanted.values)
+    others = view.masks.of("m.state <> 0 OR m.same IS NOT NULL", ())  # read off an index
+    return ~others if others.any() else None
 
 
 def listed(view: View, limit: int, offset: int, filters: Mapping[str, Any]) -> Sequence[Memory]:

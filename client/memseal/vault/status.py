@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from memseal.embedding import Embedder
 from memseal.errors import Finding
 from memseal.vault.doubling import taken_ids
+from memseal.vault.locking import data_class_of, refused_locks
 from memseal.vault.opening import Opened
 from memseal.vault.repair_advice import advised_finding
 
@@ -35,6 +36,7 @@ class Status:
     active: int
     superseded: int
     retracted: int
+    data_class: str
     without_vector: int
     foreign_vectors: int
     model: str | None
@@ -61,6 +63,7 @@ def status_of(opened: Opened, embedder: Embedder | None, *, read_only: bool) -> 
         active=state.count("m.same IS NULL AND m.state = 0"),
         superseded=state.count("m.same IS NULL AND m.state & 1"),
         retracted=state.count("m.same IS NULL AND m.state & 2"),
+        data_class=data_class_of(opened),
         without_vector=state.count("m.same IS NULL AND m.vector IS NULL"),
         foreign_vectors=view.foreign_vectors,
         model=None if view.pinned is None else view.pinned[0],
@@ -85,6 +88,7 @@ def all_findings(opened: Opened) -> list[Finding]:
         *opened.logbook.hidden(),
         *opened.logbook.misnamed(),
         *filter(None, [opened.traces.finding()]),
+        *refused_locks(opened),
         *taken_ids(opened.logbook.view.taken_ids - opened.logbook.view.state.erasures.ids),
     ]
     if not opened.device.marks.server and not opened.device.marks.remotes:

@@ -7,6 +7,7 @@ from memseal.format.counters import most_counter
 from memseal.vault import erasing
 from memseal.vault.compacting import compact_when_due
 from memseal.vault.doubling import keep_doubles
+from memseal.vault.locking import lock_keys
 from memseal.vault.opening import Opened, clean_traces, drop_stale_cache
 from memseal.vault.rekeying import end_handed_over, rekey
 
@@ -23,6 +24,7 @@ def tend(opened: Opened, remote: str | None, *, at_server: bool) -> list[Finding
     clean_traces(opened)
     noticed = keep_doubles(opened)
     erasing.erase_orphans(opened)
+    lock_keys(opened)  # the data class may have come only now
     if not at_server:
         return noticed
     end_handed_over(opened, remote)

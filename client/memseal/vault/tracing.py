@@ -69,6 +69,7 @@ class Traces:
         self._busy = threading.Lock()
         self._file: _File | None = None
         self._fence: bytes | None = None
+        self._erased = frozenset[str]()
         self.off = False
         """Whether this opening keeps none."""
         self.unwritten = 0
@@ -88,7 +89,8 @@ class Traces:
             if not self.wanted(device) or self._is_fenced():
                 return None
             try:
-                self._append(device, trace)
+                # An answer that was being made while another thread erased comes after the traces were gone through.
+                self._append(device, without(trace, self._erased, ()) if self._erased else trace)
             except (DiskError, FormatError):
                 # An answer is worth more than its trace; `finding` says how many are missing.
                 self._file = None
@@ -195,16 +197,16 @@ class Traces:
         """
         clean = _clean_fence(erased)
         with self._busy:
+            self._erased = frozenset(each.hex() for each in erased)
             if self._fence_now() == clean:
                 return
             # First: from now on nobody who opened before writes any more.
             self._folder.replace(FENCE, secrets.token_bytes(32))
             self._file = None
-            ids = {each.hex() for each in erased}
             files = {nonce: self._read_file(device, nonce) for nonce in self._nonces()}
-            told = {*texts, *shown_texts((each for found in files.values() for each in _traces(found)), ids)}
+            told = {*texts, *shown_texts((each for found in files.values() for each in _traces(found)), self._erased)}
             for nonce, found in files.items():
-                self._clean(device, nonce, found, ids, told)
+                self._clean(device, nonce, found, told)
             self._folder.settle(TRACES)
             self._folder.replace(FENCE, clean)
 
@@ -212,11 +214,9 @@ class Traces:
         """Whether nothing is left in the traces of what was ever erased."""
         return self._fence_now() == _clean_fence(erased)
 
-    def _clean(
-        self, device: Device, nonce: bytes, found: Sequence[Trace | Finding], ids: set[str], texts: set[str]
-    ) -> None:
+    def _clean(self, device: Device, nonce: bytes, found: Sequence[Trace | Finding], texts: set[str]) -> None:
         before = _traces(found)
-        after = [without(trace, ids, texts) for trace in before]
+        after = [without(trace, self._erased, texts) for trace in before]
         if before == after and len(before) == len(found):
             return
         if after:

@@ -9,11 +9,14 @@ from memseal.errors import (
     VaultMissing,
 )
 from memseal.format.device_file import Stretch
+from memseal.memory.data_class import GENERAL, SETTING, checked_class
+from memseal.memory.operations import Setting
 from memseal.store.disk import OsDisk
 from memseal.store.folder import LOCK, VaultFolder
 from memseal.store.lock import VaultLock
 from memseal.vault import (
     branching,
+    creation,
     erasing,
     joining,
     naming,
@@ -21,12 +24,14 @@ from memseal.vault import (
     repairing,
     surveying,
 )
+from memseal.vault.batch import Batch
 from memseal.vault.creation import create_folder
 from memseal.vault.deriving import Deriving
 from memseal.vault.doubling import keep_doubles
 from memseal.vault.held import EmbedderChoice
 from memseal.vault.keys_and_devices import KeysAndDevices
 from memseal.vault.lifecycle import Lifecycle
+from memseal.vault.locking import lock_keys
 from memseal.vault.looking_back import LookingBack
 from memseal.vault.opening import (
     Opened,
@@ -36,11 +41,13 @@ from memseal.vault.opening import (
     stretcher,
 )
 from memseal.vault.remotes import Remotes
+from memseal.vault.sessions import Sessions
 from memseal.vault.settling import settle_floor
 from memseal.vault.upkeep import Upkeep
+from memseal.vault.writing import new_id, present
 
 
-class Vault(Lifecycle, Deriving, LookingBack, Upkeep, KeysAndDevices, Remotes):
+class Vault(Lifecycle, Deriving, LookingBack, Sessions, Upkeep, KeysAndDevices, Remotes):
     """One person's memories, open: every method is safe under threads, every write durable when it returns.
 
     Use `Vault.create`, `Vault.open` or `Vault.join`, and `close` it, or use it as a context manager.
@@ -54,15 +61,23 @@ class Vault(Lifecycle, Deriving, LookingBack, Upkeep, KeysAndDevices, Remotes):
         *,
         device_name: str | None = None,
         embedder: EmbedderChoice = "default",
+        data_class: str = GENERAL,
     ) -> Self:
         """Make a new vault in a folder that is not there or empty, and open it.
 
-        Raises `VaultExists` where anything is at the path, `PassphraseEmpty`, or a `DiskError`; then nothing was made.
+        `data_class` is general, medical (the passphrase costs twice as much memory to guess, keys are kept out of swap,
+        memories fade more slowly) or archival (they fade the most slowly); it stays. Raises `VaultExists` where anything
+        is at the path, `PassphraseEmpty`, `MemoryInvalid`, or a `DiskError`; then nothing was made.
         """
-        folder, _ = create_folder(
-            _path(path), OsDisk(), passphrase, naming.own_name(device_name), stretcher(passphrase)
-        )
-        return cls.open(folder.path, passphrase, embedder=embedder)
+        chosen = checked_class(data_class)
+        name, stretch = naming.own_name(device_name), stretcher(passphrase)
+        folder, _ = create_folder(_path(path), OsDisk(), passphrase, name, stretch, creation.COSTS[chosen])
+        vault = cls.open(folder.path, passphrase, embedder=embedder)
+        if chosen != GENERAL:
+            with vault._writing() as opened:
+                vault._write([Batch([Setting(new_id(), SETTING, chosen, present())])])
+                lock_keys(opened)
+        return vault
 
     @classmethod
     def open(
@@ -96,6 +111,7 @@ class Vault(Lifecycle, Deriving, LookingBack, Upkeep, KeysAndDevices, Remotes):
             opened = open_folder(folder, stretch, read_only)
             if not read_only:
                 _resume(opened)
+            lock_keys(opened)
             return cls(opened, lock, embedder)
         except BaseException:
             if lock is not None:

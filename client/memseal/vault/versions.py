@@ -13,7 +13,7 @@ from memseal.format.keys import RecoverySecret, SigningKey, VaultKey
 from memseal.format.log import End
 from memseal.format.primitives import public_signing_key
 from memseal.vault.branches import JOINS, join_value
-from memseal.vault.creation import NewKit, NewRecovery, entry_for
+from memseal.vault.creation import NewKit, NewRecovery, entry_for, kit_cost
 from memseal.vault.keychain import Keychain
 from memseal.vault.opening import Opened
 
@@ -67,7 +67,7 @@ def next_version(opened: Opened, change: Change) -> Made:
     vault_key = chain.vault_key if change.same_epoch else VaultKey(secrets.token_bytes(32))
     kit = code = None
     if change.kit is not None:
-        kit = NewKit.draw(vault_id, before.kit.generation + 1, number)
+        kit = NewKit.draw(vault_id, before.kit.generation + 1, number, kit_cost(before.kit))
     if change.recovery is not None:
         code = NewRecovery.draw(change.recovery, vault_id, recovery_generation(before) + 1, number)
     public = replace(

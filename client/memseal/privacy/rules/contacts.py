@@ -44,7 +44,7 @@ RULES: Final = (
             rf"""\b(?!(?:me|us|him|her|them|mail|email|reach|contact|write|it|is|am|was|or|and|to|look|arrive|meet|home)\b\s+(?:at|@)\b)
             [\w.+-]{{1,64}}(?:\s?{_SIGN}\s?[\w-]{{1,32}}){{0,3}}
             \s*[\[({{<]?\s?(?:\bat\b|@|\barroba\b|\bklammeraffe\b|\bchiocciola\b|\barobase\b|\baffenschwanz\b)\s?[\])}}>]?\s*
-            (?:(?:[\w-]{{1,63}}\s?(?:{_DOT}|\.)\s?){{1,3}}(?:{_DOMAINS})\b
+            (?:(?:[\w-]{{1,63}}(?:\s?{_DOT}\s?|\.)){{1,3}}(?:{_DOMAINS})\b
             |(?:[\w-]{{1,63}}\s?(?:{_DOT})\s?){{1,3}}[a-z]{{2,14}}\b)""",
             re.IGNORECASE,
         ),
@@ -74,7 +74,9 @@ RULES: Final = (
             re.IGNORECASE,
         ),
     ),
-    Rule("handle", "USERNAME", compiled(r"(?<![^\s(\[{<>\"'`,;:*|])(?P<value>@[A-Za-z_][\w.]{1,30}\w)(?!@|\.\w)"), 0.85),
+    Rule(
+        "handle", "USERNAME", compiled(r"(?<![^\s(\[{<>\"'`,;:*|])(?P<value>@[A-Za-z_][\w.]{1,30}\w)(?!@|\.\w)"), 0.85
+    ),
     Rule(
         "user name",
         "USERNAME",

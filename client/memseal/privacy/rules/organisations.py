@@ -15,7 +15,8 @@ _LEGAL: Final = re.compile(
     rf"|Pty|Pvt|Sdn)\b\.?"
 )
 _KIND: Final = re.compile(
-    rf"(?<![\w.]){_NAME}[ ](?:(?:and|&)[ ](?:Sons?|Daughters?|Brothers|Partners|Co)|Airlines|Airways|Enterprises|Industries|Analytics|Healthcare|Bank"
+    rf"(?<![\w.]){_NAME}[ ](?:(?:and|&)[ ](?:Sons?|Daughters?|Brothers|Partners|Co)"
+    r"|Airlines|Airways|Enterprises|Industries|Analytics|Healthcare|Bank"
     rf"|Partners|University|College|School|Hospital|Clinic|Institute|Foundation|Consulting"
     rf"|Accounting|Associates|Holdings|Group|Insurance"
     r"|Systems|Solutions|Technologies|Technology|Labs?|Laboratories|Logistics|Motors|Pharma"

@@ -53,8 +53,9 @@ _LOOK_BACK: Final = 48
 _BY_ADDRESS: Final = re.compile(r"[\"']?(?:</?\w+>|\s*[,;:\-–|]|)\s*(?:<\w+>|[\"'(<\[])?\s?[\w.+%-]+@")
 _QUOTED_BY_ADDRESS: Final = re.compile(r"[\"']\s*<[\w.+%-]+@")
 _GREETING: Final = re.compile(
-    r"^[ \t>]*(?:hi|hello|hey|dear|thanks|thank you|cheers|hallo|liebe[rs]?|lieber|hola|querid[oa]|cher|chère|bonjour|caro|cara|ciao|olá"
-    r"|beste|kære|hej|cześć|drogi|droga)[ ,]+(?P<value>[^\W\d_][^\W\d_'’-]+(?:[ ][^\W\d_][^\W\d_'’-]+)?)(?=[ ]?[,!.:\n]|$)",
+    r"^[ \t>]*(?:hi|hello|hey|dear|thanks|thank you|cheers|hallo|liebe[rs]?|hola|querid[oa]|cher|chère|bonjour|caro"
+    r"|cara|ciao|olá|beste|kære|hej|cześć|drogi|droga)[ ,]+"
+    r"(?P<value>[^\W\d_][^\W\d_'’-]+(?:[ ][^\W\d_][^\W\d_'’-]+)?)(?=[ ]?[,!.:\n]|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _VERBS: Final = re.compile(
@@ -79,7 +80,8 @@ _LINE: Final = re.compile(
 )
 # - Ada Lovelace (chair): what the sign in brackets explains is somebody.
 _ITEM: Final = re.compile(
-    r"^[ \t>]*(?:[*•–-]|\d{1,2}[.)])[ \t]+(?P<value>[^\W\d_][^\W\d_'’-]+(?:[ ][^\W\d_][^\W\d_'’-]+){1,2})[ ]?(?:\(|[–—-][ ]|:|,|$)",
+    r"^[ \t>]*(?:[*•–-]|\d{1,2}[.)])[ \t]+"
+    r"(?P<value>[^\W\d_][^\W\d_'’-]+(?:[ ][^\W\d_][^\W\d_'’-]+){1,2})[ ]?(?:\(|[–—-][ ]|:|,|$)",
     re.MULTILINE,
 )
 _SPEAKER: Final = re.compile(r"^[ \t>*•-]*(?P<value>[^\W\d_]{3,20}(?:[ ][^\W\d_]{2,20})?):\s", re.MULTILINE)
@@ -236,7 +238,10 @@ def _shaped(text: str, lexicon: Lexicon) -> Iterator[Span]:
         yield from _listed(match, lexicon)
     for match in _GREETING.finditer(text):
         words = match["value"].split()
-        if all(word[0].isupper() and (_is_strange(low := word.casefold(), lexicon) or lexicon.is_first(low)) for word in words):
+        if all(
+            word[0].isupper() and (_is_strange(low := word.casefold(), lexicon) or lexicon.is_first(low))
+            for word in words
+        ):
             yield Span(*match.span("value"), "PERSON", 0.8, "greeted")
     for match in _ITEM.finditer(text):
         if all(word[0].isupper() and _may_be_strange(word.casefold(), lexicon) for word in match["value"].split()):

@@ -41,9 +41,11 @@ def _bits(text: str) -> float:
 
 
 def _is_mixed(text: str) -> bool:
-    """Whether a long word without spaces is neither a name of a program's nor a number: letters of all sorts and digits."""
+    """Whether a long word is no name of a program's and no number: capitals, small letters and digits mixed."""
     longest = max(re.split(r"[_.:-]", text), key=len)
-    cases = sum(left.isalpha() and right.isalpha() and left.islower() and right.isupper() for left, right in pairwise(text))
+    cases = sum(
+        left.isalpha() and right.isalpha() and left.islower() and right.isupper() for left, right in pairwise(text)
+    )
     digits = sum(character.isdigit() for character in text)
     return len(longest) >= _SHORTEST_KEY and digits >= 2 and cases >= 2 and _bits(longest) >= _KEY_BITS
 

@@ -16,7 +16,19 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | | … recovery_code or null: secrets) |
 | pair | device (as of devices); before it, on standard error, one line with pairing_code (a secret) |
 | passwd | emergency_kit (a secret), devices_with_old_passphrase |
-| remember | memory, new |
+| remember | memory (state `held`: it waits for a decision), new |
+| believed | at, versions (memory, valid_from, valid_until or null, on_line) |
+| history | versions (as of believed), changes (what, memory_id, at, reason, by) |
+| diff | since, until, written, superseded (memory, by), retracted, restored, erased |
+| revert, resolve, accept | memory |
+| conflicts | conflicts (each an array of memories, the current one first) |
+| proposals | proposals (id, kind, why, at or null, about, memory or null, likeness or null) |
+| reject | rejected (the proposal's id) |
+| hold | held_sources |
+| capture | proposed (ids), known, refused (category: count), distiller_failed, trace_id; … |
+| | … with --on or --off: capture (on, allow) |
+| audit | exposed (id, sure and possible: rule: count) |
+| forget | memories (nothing was changed) |
 | show, supersede, retract, restore | memory |
 | recall | query, status (ok or empty), reason (of empty), text (for a model), gap, … |
 | | … hits (memory, score, why, truncated, masked), receipt (format-spec/recall.md) |
@@ -37,6 +49,9 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | quarantine | records (record, code, detail, dismissed) |
 | dismiss | dismissed (the record's name) |
 | reindex | embedded |
+| consolidate | plan, run (32 hex digits or null), made (id, rule, key, tier, type, seen, since, until, derived_from, … |
+| | … replaces, content) |
+| consolidate --undo | run, taken_back |
 | trace | traces (id, at, surface, turn, about, query, engine, considered, served: ids, erased: ids); … |
 | | … with ID trace (what a trace holds, text, is_exact, candidates with content, states and scores) |
 | trace --days, --megabytes | kept (days, megabytes) |
@@ -58,6 +73,7 @@ from memseal.recall.packet import Packet, Recalled
 from memseal.surfaces.importing.items import ImportItem
 from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION, TRAITS
 from memseal.vault.bundle_import import BundleReport
+from memseal.vault.consolidating import Planned
 from memseal.vault.covering import Quarantined
 from memseal.vault.erasing import Erasure
 from memseal.vault.repairing import Repair
@@ -200,6 +216,12 @@ def of_repair(repair: Repair) -> Document:
         "same_state": repair.same_state,
         "findings": of_findings(repair.findings),
     }
+
+
+def of_planned(planned: Planned) -> Document:
+    """Return a memory that a consolidation made, or would make."""
+    row = asdict(planned) | {"since": _time(planned.since), "until": _time(planned.until)}
+    return row | {"derived_from": list(planned.derived_from)}
 
 
 def of_erasure(erasure: Erasure) -> Document:

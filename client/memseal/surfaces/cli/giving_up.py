@@ -8,7 +8,16 @@ from rich.text import Text
 
 from memseal.surfaces.cli import asking, documents, exits
 from memseal.surfaces.cli.memories import check_id
-from memseal.surfaces.cli.options import AsJson, MemoryId, PassphraseFd, VaultPath, open_vault
+from memseal.surfaces.cli.options import (
+    AsJson,
+    Author,
+    PassphraseFd,
+    Source,
+    Thread,
+    VaultPath,
+    filters,
+    open_vault,
+)
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment
 from memseal.surfaces.display import visible
@@ -16,31 +25,45 @@ from memseal.vault.erasing import Erasure
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
+_MOST = 2**31
 _PROGRESS_COLOURS = {"gone": "green", "pending": "yellow", "requested": "cyan"}
 _PROGRESS_WIDTH = max(map(len, _PROGRESS_COLOURS))
 
 
 def erase(
-    memory_id: MemoryId,
+    memory_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID…", help="Ids of memories or proposals, 32 hex digits each.")
+    ] = None,
+    source: Source = None,
+    author: Author = None,
+    thread: Thread = None,
+    everything: Annotated[bool, typer.Option("--all", help="All memories and proposals of the vault.")] = False,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it is kept with the receipt.")] = None,
     yes: Yes = False,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
 ) -> int:
-    """Remove a memory for good, with its earlier and later versions, and say where it is gone.
+    """Remove memories for good, with their earlier and later versions, and say where they are gone.
 
+    By ids, or all of a source, author or thread; `forget` shows the ids by words.
     `retract` takes a memory out of recall and can be undone; this cannot. What cannot be reached now is pending, and
     done by the next `sync`.
     """
-    check_id(memory_id)
-    question = "Erase this memory, with its earlier and later versions, for good?"
+    chosen = filters(source=source, author=author, thread=thread)
+    if bool(memory_ids) + bool(chosen) + everything != 1:
+        raise exits.WrongUsage("give ids, or --source, --author, --thread, or --all: `memseal list` shows ids")
+    for memory_id in memory_ids or ():
+        check_id(memory_id)
     with open_vault(vault, passphrase_fd) as opened:
-        opened.get(memory_id)  # before anybody is asked
-        if not asking.may_go_on(question, yes=yes):
+        ids = memory_ids or [memory.id for memory in opened.to_erase(limit=_MOST, **chosen)]
+        if not ids:
+            raise exits.WrongUsage("there is nothing of that: `memseal list` shows what is there")
+        opened.check_erasable(ids)  # before anybody is asked
+        if not asking.may_go_on(_question(len(ids)), yes=yes):
             raise exits.Interrupted("nothing was erased")
         with notes().status("erasing"):
-            erasure = opened.erase(memory_id, reason=reason)
+            erasure = opened.erase_all(ids, reason=reason)
     if as_json:
         write_json({"erasure": documents.of_erasure(erasure)})
     else:
@@ -49,6 +72,11 @@ def erase(
             advise("What is pending says what it waits for: `memseal erasures` shows how far it is.")
             advise("Other devices erase it at their next `memseal sync`; whether they have is not seen from here.")
     return exits.DONE
+
+
+def _question(count: int) -> str:
+    what = "this memory, with its" if count == 1 else f"these {count} memories, with their"
+    return f"Erase {what} earlier and later versions, for good?"
 
 
 def erasures(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:

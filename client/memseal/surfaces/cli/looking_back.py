@@ -188,7 +188,7 @@ def _proof(told: Explanation) -> str:
 
 
 def _show_memory(console: Console, mark: str, each: Considered) -> None:
-    content = "(erased since)" if each.memory is None else visible(each.memory.content)
+    content = each.missing if each.memory is None else visible(each.memory.content)
     write_lines(console, Text(content), _INDENT, Text(mark, "bold cyan"))
     write_lines(console, Text(" · ".join(reasons_of(each)), "green" if each.served else "dim"), _INDENT)
     write_lines(console, Text(each.id, "dim"), _INDENT)

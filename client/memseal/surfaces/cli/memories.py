@@ -5,11 +5,14 @@ from typing import Annotated, Any, Final, cast, get_args
 import typer
 
 from memseal.memory.memory import DEFAULT_KIND, Memory
+from memseal.memory.memory import State as MemoryState
 from memseal.memory.texts import parse_id
 from memseal.recall.query import TimeRule
 from memseal.surfaces.cli import documents, exits
 from memseal.surfaces.cli.options import (
+    DEFAULT_STATE,
     AsJson,
+    AsOf,
     At,
     Author,
     Content,
@@ -32,6 +35,7 @@ from memseal.surfaces.cli.options import (
 )
 from memseal.surfaces.cli.output import advise, screen, write_json, write_text
 from memseal.surfaces.cli.pictures import show_list, show_memory, show_packet
+from memseal.vault.masking import SecretRule
 
 _SOURCE = "cli"
 _NO_BUDGET: Final = 1_000_000_000
@@ -43,6 +47,17 @@ def _time_rule(value: str) -> str:
     return value
 
 
+def _secret_rule(value: str) -> str:
+    if value not in get_args(SecretRule):
+        raise typer.BadParameter(f"choose one of {', '.join(get_args(SecretRule))}")
+    return value
+
+
+Secrets = Annotated[
+    str,
+    typer.Option(parser=_secret_rule, metavar="RULE", help="A key or password in the text: refuse, redact or keep it."),
+]
+Untrusted = Annotated[bool, typer.Option("--untrusted", help="Hold it for review instead of storing it.")]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="At most this many.")]
 
 
@@ -56,6 +71,8 @@ def remember(
     thread: Thread = None,
     position: Position = None,
     at: At = None,
+    secrets: Secrets = "refuse",
+    untrusted: Untrusted = False,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
@@ -74,10 +91,14 @@ def remember(
             thread=thread,
             position=position,
             captured_at=at,
+            secrets=cast("SecretRule", secrets),
+            trusted=not untrusted,
         )
         is_new = opened.count(state="all") > before
     if as_json:
         write_json({"memory": documents.of_memory(memory), "new": is_new})
+    elif memory.state == MemoryState.HELD:
+        _say("held for review (`memseal proposals`)", memory)
     else:
         _say("remembered" if is_new else "known already", memory)
     return exits.DONE
@@ -105,7 +126,8 @@ def recall(
     source: Source = None,
     since: Since = None,
     until: Until = None,
-    state: State = "active",
+    as_of: AsOf = None,
+    state: State = DEFAULT_STATE,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
@@ -113,7 +135,7 @@ def recall(
     """Find memories by words, meaning and time ("last Tuesday"), best first, each with its reasons."""
     chosen = filters(
         kind=kind, type=memory_type, tier=tier, tags=tag, author=author, thread=thread, source=source, since=since,
-        until=until, state=state,
+        until=until, as_of=as_of, state=state,
     )  # fmt: skip
     rule = cast("TimeRule", time)
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
@@ -139,7 +161,8 @@ def list_memories(
     source: Source = None,
     since: Since = None,
     until: Until = None,
-    state: State = "active",
+    as_of: AsOf = None,
+    state: State = DEFAULT_STATE,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
@@ -147,7 +170,7 @@ def list_memories(
     """List memories by time, newest first."""
     chosen = filters(
         kind=kind, type=memory_type, tier=tier, tags=tag, author=author, thread=thread, source=source, since=since,
-        until=until, state=state,
+        until=until, as_of=as_of, state=state,
     )  # fmt: skip
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
         memories, total = opened.list(limit=limit, offset=offset, **chosen), opened.count(**chosen)
@@ -186,6 +209,8 @@ def supersede(
     thread: Thread = None,
     position: Position = None,
     at: At = None,
+    secrets: Secrets = "refuse",
+    untrusted: Untrusted = False,
     vault: VaultPath = None,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
@@ -197,8 +222,17 @@ def supersede(
     }  # fmt: skip
     changes = {name: value for name, value in given.items() if value is not None}
     with open_vault(vault, passphrase_fd) as opened:
-        memory = opened.supersede(memory_id, content_of(text), source=source, reason=reason, **changes)
-    return _done("superseded by", memory, as_json)
+        memory = opened.supersede(
+            memory_id,
+            content_of(text),
+            source=source,
+            reason=reason,
+            secrets=cast("SecretRule", secrets),
+            trusted=not untrusted,
+            **changes,
+        )
+    held = memory.state == MemoryState.HELD
+    return _done("held for review (`memseal proposals`)" if held else "superseded by", memory, as_json)
 
 
 def retract(

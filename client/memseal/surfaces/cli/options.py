@@ -23,6 +23,7 @@ from memseal.vault.held import EmbedderChoice
 from memseal.vault.vault import Vault
 
 MODEL: Final = "MEMSEAL_MODEL"
+DEFAULT_STATE: Final = "active"
 
 
 def _text(value: str) -> str:
@@ -57,7 +58,8 @@ def _state(value: str) -> str:
     return value
 
 
-def _moment(value: str | datetime) -> datetime:
+def moment_of(value: str | datetime) -> datetime:
+    """Return an aware UTC time from ISO 8601; raises `typer.BadParameter`."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -98,10 +100,14 @@ Thread = Annotated[
 Position = Annotated[int | None, typer.Option(metavar="N", help="Its place within the thread.")]
 At = Annotated[
     datetime | None,
-    typer.Option(parser=_moment, metavar="TIME", help="When it happened, ISO 8601; UTC if it names no offset."),
+    typer.Option(parser=moment_of, metavar="TIME", help="When it happened, ISO 8601; UTC if it names no offset."),
 ]
-Since = Annotated[datetime | None, typer.Option(parser=_moment, metavar="TIME", help="From this time on, ISO 8601.")]
-Until = Annotated[datetime | None, typer.Option(parser=_moment, metavar="TIME", help="Before this time, ISO 8601.")]
+Since = Annotated[datetime | None, typer.Option(parser=moment_of, metavar="TIME", help="From this time on, ISO 8601.")]
+Until = Annotated[datetime | None, typer.Option(parser=moment_of, metavar="TIME", help="Before this time, ISO 8601.")]
+AsOf = Annotated[
+    datetime | None,
+    typer.Option(parser=moment_of, metavar="TIME", help="What was believed then; of any state but retracted."),
+]
 Source = Annotated[str | None, typer.Option(parser=_text, metavar="NAME", help="Where it came from.")]
 Content = Annotated[str, typer.Argument(metavar="TEXT", help="The memory, or - to read it from standard input.")]
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, 32 hex digits.")]
@@ -126,7 +132,9 @@ def _standard_input() -> str | None:
 
 
 def filters(**given: Any) -> dict[str, Any]:
-    """Return the filters that were given."""
+    """Return the filters that were given; of a day, the state if not given is not only what is active now."""
+    if given.get("as_of") and given.get("state") == DEFAULT_STATE:
+        del given["state"]
     return {name: value for name, value in given.items() if value}
 
 

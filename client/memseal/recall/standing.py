@@ -1,0 +1,53 @@
+"""What a memory gains from its tier and loses by age."""
+
+import re
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memseal.recall.candidates import AFFINITIES, COMPOSITES, Candidates
+from memseal.recall.query import Query
+from memseal.recall.weights import Weights
+
+_HABIT: Final = frozenset(
+    """
+    usually always often typically normally generally regularly every habit habits routine routines pattern patterns
+    tend tends prefer prefers favourite favourites favorite favorites
+    """.split()
+)
+_PRESENT: Final = re.compile(r"^\W*(?:what|which|how|where|when|who|why)\b(?:\W+\w+){0,3}?\W+(?:do|does|don't|doesn't)\b", re.I)
+# With less than this part of the nearest one's score a pattern is about something else.
+_FAR: Final = 0.4
+_PAST: Final = frozenset("did was were had been yesterday ago last".split())
+
+
+def asks_for_pattern(query: Query) -> bool:
+    """Return whether a query (in English) asks what is so again and again, and not what was once."""
+    if query.period is not None or not query.words.isdisjoint(_PAST):
+        return False
+    return not query.words.isdisjoint(_HABIT) or _PRESENT.search(query.text) is not None
+
+
+def from_standing(candidates: Candidates, query: Query, weights: Weights) -> NDArray[np.float64]:
+    """Return what each candidate gains of its significance, and loses by its age."""
+    standing = candidates.standing
+    if standing is None:
+        return np.zeros(len(candidates))
+    # Who asks for a time asks for what is old.
+    fading = weights.fading if query.period is None else 0.0
+    pattern = weights.pattern if asks_for_pattern(query) else weights.affinity
+    gained = np.where(standing.tiers == AFFINITIES, pattern * standing.significance * _nearness(candidates), 0.0)
+    gained += np.where(standing.tiers == COMPOSITES, weights.composite, 0.0)
+    return gained - fading * standing.faded
+
+
+def _nearness(candidates: Candidates) -> NDArray[np.float64]:
+    """Return how near each candidate is to the query beside the nearest: by words or meaning, from 0 to 1."""
+    parts = np.maximum(_part(candidates.lexical), _part(np.nan_to_num(candidates.cosine, nan=0.0)))
+    return np.maximum(parts - _FAR, 0.0) / (1 - _FAR)
+
+
+def _part(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    best = float(scores.max(initial=0.0))
+    return np.maximum(scores, 0.0) / best if best > 0 else np.zeros_like(scores)

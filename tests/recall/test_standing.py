@@ -1,0 +1,105 @@
+"""What tiers and age do to a ranking (recall.md §4)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from memseal.recall.candidates import AFFINITIES, ATOMS, COMPOSITES, Candidates, Standing
+from memseal.recall.query import parse_query
+from memseal.recall.rank import rank
+from memseal.recall.standing import asks_for_pattern, from_standing
+from memseal.recall.weights import Weights
+from tests.recall.build import candidates
+
+NOW = datetime(2024, 6, 1, tzinfo=UTC)
+
+
+def standing(
+    tiers: list[int], significance: list[float] | None = None, faded: list[float] | None = None, **columns: list[float]
+) -> Candidates:
+    count = len(tiers)
+    made = candidates(count, **columns)  # type: ignore[arg-type]
+    ages = Standing(
+        np.array(tiers, np.int8),
+        np.array(significance or [0.0] * count),
+        np.array(faded or [0.0] * count),
+    )
+    return replace(made, standing=ages)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What do I usually drink?",
+        "how does Ada deal with stress",
+        "Which kind of tea do we like?",
+        "my favourite food",
+        "WHAT DO I DO EVERY EVENING",
+    ],
+)
+def test_question_about_a_habit(query: str) -> None:
+    assert asks_for_pattern(parse_query(query, NOW))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "When did I break my arm?",
+        "What did Ada usually drink?",
+        "What do I have on May 8, 2023?",
+        "dentist",
+        "Where is the key?",
+        "I do what I like",
+        "",
+        "was trinkt Ada",
+    ],
+)
+def test_question_about_one_time_or_thing(query: str) -> None:
+    assert not asks_for_pattern(parse_query(query, NOW))
+
+
+def test_habit_comes_before_a_decoy_that_has_the_words_of_the_question() -> None:
+    found = standing([ATOMS, AFFINITIES, ATOMS], [0.0, 0.92, 0.0], lexical=[9.0, 4.0, 0.0], cosine=[0.5, 0.45, 0.1])
+    hits = rank(parse_query("what do I usually drink", NOW), found, floor=0.3, limit=3)
+    assert [hit.number for hit in hits[:2]] == [2, 1]
+    assert hits[0].why.standing > 0
+
+
+def test_specific_memory_comes_before_the_habit() -> None:
+    found = standing([ATOMS, AFFINITIES, ATOMS], [0.0, 0.92, 0.0], lexical=[6.0, 4.0, 0.0], cosine=[0.5, 0.45, 0.1])
+    hits = rank(parse_query("when did I spill the coffee", NOW), found, floor=0.3, limit=3)
+    assert [hit.number for hit in hits] == [1, 2]
+
+
+def test_habit_of_something_else_stays_behind() -> None:
+    found = standing([ATOMS, AFFINITIES], [0.0, 0.92], lexical=[9.0, 0.0], cosine=[0.8, 0.32])
+    gained = from_standing(found, parse_query("what do I usually drink", NOW), Weights())
+    assert gained[1] == 0
+    assert [hit.number for hit in rank(parse_query("what do I usually drink", NOW), found, floor=0.3, limit=2)] == [1, 2]
+
+
+def test_established_habit_comes_before_a_new_one() -> None:
+    found = standing([AFFINITIES, AFFINITIES], [0.2, 0.92], cosine=[0.5, 0.5])
+    assert [hit.number for hit in rank(parse_query("what do I usually drink", NOW), found, floor=0.3, limit=2)] == [2, 1]
+
+
+def test_composite_comes_after_what_it_was_made_of() -> None:
+    found = standing([COMPOSITES, ATOMS], cosine=[0.5, 0.5])
+    assert [hit.number for hit in rank(parse_query("coffee", NOW), found, floor=0.3, limit=2)] == [2, 1]
+
+
+def test_of_equals_the_old_episode_comes_last() -> None:
+    found = standing([ATOMS, ATOMS], faded=[0.9, 0.0], cosine=[0.5, 0.5])
+    assert [hit.number for hit in rank(parse_query("coffee", NOW), found, floor=0.3, limit=2)] == [2, 1]
+
+
+def test_who_asks_for_a_time_gets_what_is_old() -> None:
+    found = standing([ATOMS, ATOMS], faded=[0.9, 0.0], cosine=[0.5, 0.5])
+    assert not from_standing(found, parse_query("coffee in May 2019", NOW), Weights()).any()
+
+
+def test_fading_never_outweighs_a_better_match() -> None:
+    found = standing([ATOMS, ATOMS, ATOMS], faded=[1.0, 0.0, 0.0], cosine=[0.6, 0.5, 0.1])
+    assert rank(parse_query("coffee", NOW), found, floor=0.3, limit=1)[0].number == 1

@@ -19,6 +19,7 @@ settings.register_profile("explore", deadline=None, max_examples=2_000)
 settings.load_profile("ci")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Return how many processes share the tests: many of these wait for servers and disks."""
     return max(1, (os.cpu_count() or 1) * 3 // 2)

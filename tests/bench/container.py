@@ -1,11 +1,16 @@
 """What the container costs: checkpoints against bare sealing and hashing, replay of a log, compaction, erase.
 
-    python tests/bench/container.py [--megabytes 100] [--records 100000] [--runs 5] [--large 0] [--gigabytes 0]
-                                    [--json OUT]
+    python tests/bench/container.py [--megabytes 100] [--records 100000] [--runs 5] [--replay] [--large 0]
+                                    [--gigabytes 0] [--json OUT]
 
 Bare: Cobblestone-256 over the same bytes in one thread, SHA-256 over what it gives in another, in pieces of 2 MiB. The
 container works on two parts at once; it adds framing, padding, chain, meta and its checks.
 Figures are medians; the machine is shared: read the ratios.
+
+`--replay` measures only the replay of a log of N records of one memory with its vector: `log` is reading, opening,
+checking and decoding them, `merge` what the open state takes to apply them, `both` what an opening does. Of processor
+time a busy machine changes less. Signatures are verified while the log is read, of each piece of 32 MiB the newest:
+the chain vouches for the records before it.
 
 `--large N` adds a vault of N memories with vectors: opening it from its checkpoint, reading all of it anew, compacting
 it thoroughly, each in a process of its own, with the peak of its memory against the size of the files.
@@ -17,15 +22,17 @@ import argparse
 import hashlib
 import json
 import os
+import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgpack
 import numpy as np
@@ -35,11 +42,21 @@ from rich.console import Console
 from rich.table import Table
 
 from memseal import Vault
+from memseal.errors import Finding
+from memseal.format import primitives
 from memseal.format.checkpoint import part_preamble
 from memseal.format.content import Column, Content
 from memseal.format.keys import RecordKey
+from memseal.format.log import LogWriter
 from memseal.format.part import Sealed, read_run, seal_run, start_of_part
+from memseal.index.view import PassingView, Said, View
+from memseal.memory.memory import draft
+from memseal.memory.operations import Remember
+from memseal.vault.batch import Batch, compose
+from memseal.vault.logbook import Logbook
+from memseal.vault.opening import Opened
 from memseal.vault.parts import Sayings
+from memseal.vault.writing import CALLER_MODEL
 
 PASSPHRASE = "benchmark"
 ROOT = Path(__file__).parents[2]
@@ -214,6 +231,98 @@ def life(folder: Path, records: int) -> dict[str, float]:
     }
 
 
+# ── the replay of a log ─────────────────────────────────────────────────────────────────────────────
+
+
+class Stopwatch:
+    """Adds up wall and processor time, in seconds, of what runs in it."""
+
+    def __init__(self) -> None:
+        self.wall = self.processor = 0.0
+        self.turns = 0
+
+    def __enter__(self) -> None:
+        self._begun = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *error: object) -> None:
+        wall, processor = self._begun
+        self.wall += time.perf_counter() - wall
+        self.processor += time.process_time() - processor
+        self.turns += 1
+
+
+class TimedView(View):
+    """A view that says how long it takes to apply what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watch = Stopwatch()
+
+    def apply_all(self, records: Sequence[Said], covered: bool = False) -> list[Finding]:
+        with self.watch:
+            return super().apply_all(records, covered)
+
+
+def write_single_records(path: Path, records: int) -> None:
+    """Make a vault whose log is one of memories that were each written alone, but with one fsync for nearly all."""
+    items, codes = memories(records), vectors(records).astype("<f2")
+    vault = Vault.create(path, PASSPHRASE, embedder=None)
+    vault.remember(**items[0], embedding=codes[0])  # begins the log, and pins the model
+    logbook, key, pieces = vault._opened.logbook, vault._opened.device.keys.sign, list[bytes]()
+    (log,) = logbook.logs.values()
+    writer, counter = LogWriter(log.stream.preamble, log.stream.key, key, log.end), log.counter
+    for item, code in zip(items[1:], codes[1:], strict=True):
+        operation = Remember(secrets.token_bytes(16), draft(**item), time.time_ns() // 1000, 0)
+        column = Column("embedding", CALLER_MODEL, "f2", DIMENSION, 1, code.tobytes())
+        contents, composed = compose(log.stream.epoch, counter, (), [Batch([operation], (column,))])
+        written, writer.end = writer.write(contents)
+        pieces += written
+        counter = composed[-1].counter
+    logbook.files.append(log.stream.stream_id, log.stored, b"".join(pieces))
+    assert vault._lock is not None
+    vault._lock.release()  # closing would compact it
+
+
+def load(opened: Opened, view: View, records: int) -> Stopwatch:
+    """Return what it takes to read all logs of a vault into a view, as where nothing was verified before."""
+    logbook, watch = Logbook(opened.folder, opened.keychain, opened.device.keys.sign, view, 0), Stopwatch()
+    with watch:
+        logbook.load({})
+    assert not logbook.findings
+    assert sum(log.end.records for log in logbook.logs.values()) == records
+    return watch
+
+
+def replay(folder: Path, records: int, runs: int) -> dict[str, float]:
+    """Return records a second and processor time a record (in µs): reading the log, merging it, and both."""
+    path, watches = folder / "replayed.vault", dict[str, list[Stopwatch]]()
+    write_single_records(path, records)
+    verify, signatures = primitives.verify, Stopwatch()
+
+    def verify_timed(public_key: bytes, signature: bytes, message: bytes) -> None:
+        with signatures:
+            verify(public_key, signature, message)
+
+    with Vault.open(path, PASSPHRASE, embedder=None, read_only=True) as vault:
+        for _ in range(runs):
+            with mock.patch.object(primitives, "verify", verify_timed):
+                watches.setdefault("log", []).append(load(vault._opened, PassingView(), records))
+            view = TimedView()
+            watches.setdefault("both", []).append(load(vault._opened, view, records))
+            watches.setdefault("merge", []).append(view.watch)
+            assert view.state.count() == records
+            view.close()
+    figures = dict[str, float]()
+    for name, taken in watches.items():
+        figures[f"{name}_records_per_second"] = records / statistics.median(each.wall for each in taken)
+        processor = statistics.median(each.processor for each in taken)
+        figures[f"{name}_processor_microseconds"] = 1e6 * processor / records
+    return figures | {
+        "signatures_verified": signatures.turns / runs,
+        "signature_processor_microseconds": 1e6 * signatures.processor / signatures.turns,
+    }
+
+
 # ── a large vault ───────────────────────────────────────────────────────────────────────────────────
 
 _ACT = """
@@ -298,18 +407,24 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--replay", action="store_true")
     parser.add_argument("--large", type=int, default=0)
     parser.add_argument("--gigabytes", type=float, default=0)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    figures = checkpoint(options.megabytes, options.runs)
+    figures = {} if options.replay else checkpoint(options.megabytes, options.runs)
     with tempfile.TemporaryDirectory() as folder:
-        figures |= life(Path(folder), options.records)
+        figures |= replay(Path(folder), options.records, options.runs)
+        if not options.replay:
+            figures |= life(Path(folder), options.records)
         if options.large:
             figures |= large(Path(folder), options.large)
         if options.gigabytes:
             figures |= long(Path(folder), options.gigabytes)
-    table = Table("figure", "value", title=f"{options.megabytes} MB checkpoint, {options.records:,} memories")
+    title = f"{options.records:,} memories"
+    if not options.replay:
+        title = f"{options.megabytes} MB checkpoint, {title}"
+    table = Table("figure", "value", title=title)
     for name, value in figures.items():
         table.add_row(name.replace("_", " "), f"{value:,.2f}")
     Console().print(table)

@@ -32,6 +32,10 @@ def texts(found: Drawn) -> list[str]:
         "Mon mot de passe est tournesol9.",
         "Mi contraseña es girasol9.",
         "My passport number is X12345678.",
+        "My IBAN is DE89 3704 0044 0532 0130 00.",
+        "I use pepper79 everywhere.",
+        "I always log in with 381893.",
+        "I keep it under blue!Horse on the site.",
     ],
 )
 def test_credential_is_refused_even_if_all_else_is_allowed(sentence: str) -> None:
@@ -43,9 +47,8 @@ def test_credential_is_refused_even_if_all_else_is_allowed(sentence: str) -> Non
 @pytest.mark.parametrize(
     ("sentence", "category"),
     [
-        ("I earn 4000 a month.", "financial"),
+        ("I earn 4,000 a month.", "financial"),
         ("My mortgage is huge.", "financial"),
-        ("My IBAN is DE89 3704 0044 0532 0130 00.", "financial"),
         ("I'm allergic to nuts.", "medical"),
         ("My son has asthma.", "medical"),
         ("I take pills in the morning.", "medical"),
@@ -54,8 +57,7 @@ def test_credential_is_refused_even_if_all_else_is_allowed(sentence: str) -> Non
 def test_sensitive_fact_is_refused_unless_it_is_allowed(sentence: str, category: str) -> None:
     assert texts(drawn(sentence)) == []
     assert drawn(sentence).refused == {category: 1}
-    if "IBAN" not in sentence:
-        assert texts(drawn(sentence, category)) == [sentence]
+    assert texts(drawn(sentence, category)) == [sentence]
 
 
 def test_report_counts_and_has_no_text() -> None:
@@ -103,5 +105,9 @@ def test_distiller_that_answers_with_a_book_is_cut() -> None:
 
 
 def test_addresses_and_long_words_are_no_secrets() -> None:
-    text = "I write at https://example.com/posts/2024/why-i-left and ann@example.com about Donaudampfschifffahrt."
-    assert covered(text) == (text, False)
+    for text in (
+        "I write at https://example.com/posts/2024/why-i-left and ann@example.com about Donaudampfschifffahrt.",
+        "I was born in 1984, at 10:30 on 2024-03-01, and ran 20,000 steps in the 1990s.",
+        "Wow!!! I love AC/DC, C++ and my iPhone 15 on the 21st floor.",
+    ):
+        assert covered(text) == (text, False)

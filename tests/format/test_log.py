@@ -383,6 +383,13 @@ def test_only_what_came_after_the_mark_is_verified() -> None:
     )
 
 
+def test_mark_covers_the_run_that_it_ends_wherever_that_began() -> None:
+    log = Made().put("a").put("b").put("c").put("d")
+    behind_damage = read([log.records[0], flipped(log.records[1], 0), *log.records[2:]], verified=log.end)
+    assert texts(behind_damage) == ["c", "d"]
+    assert texts(read(log.records[1:], log.end_after(1), log.end)) == ["b", "c", "d"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -161,6 +161,15 @@ def test_each_flipped_byte_of_a_record_is_refused() -> None:
     assert codes == ["record_header"] * HEADER_SIZE + ["record_sealed"] * (len(RECORD) - HEADER_SIZE)
 
 
+@pytest.mark.parametrize("size", [0, 16_000, 16_380, 16_381, 40_000])
+def test_record_of_one_chunk_and_of_several_opens_whole_or_not_at_all(size: int) -> None:
+    record = seal_record(KEY, PREAMBLE, 5, b"c" * size)
+    assert _open(record) == b"c" * size
+    places_hit = (HEADER_SIZE, len(record) // 2, len(record) - 1)
+    assert {code_of(lambda: _open(flipped(record, 8 * n))) for n in places_hit} == {"record_sealed"}  # noqa: B023
+    assert code_of(lambda: open_record(KEY, PREAMBLE, 5, memoryview(record)[HEADER_SIZE:-1])) == "record_sealed"
+
+
 @pytest.mark.parametrize("index", [4, 6])
 def test_record_at_another_index_does_not_open(index: int) -> None:
     moved = frame(index, RECORD[HEADER_SIZE:])

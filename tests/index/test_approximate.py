@@ -206,7 +206,7 @@ def test_few_vectors_and_short_ones_are_compared_one_by_one() -> None:
     few, short = filled(VECTORS[:1_999]), VectorIndex(16)
     short.add(np.arange(3_000), unit(np.random.default_rng(6).standard_normal((3_000, 16))))
     few.search(QUERIES[0], 10)
-    short.search(np.ones(16, np.float32) / 4, 10)
+    short.search(np.full(16, 0.25, np.float32), 10)
     assert few._approximation._builder is None
     assert short._approximation._builder is None
     assert few.approximation() is None

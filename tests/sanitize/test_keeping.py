@@ -10,9 +10,10 @@ from memseal.errors import SanitizerInput, SessionLost
 from memseal.sanitize import Sanitizer
 from memseal.sanitize.acquaintances import acquaintances
 from memseal.sanitize.lexicon import lexicon
+from memseal.vault.passphrases import change
 from tests.sanitize.building import SEED, rules
+from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
-PASSPHRASE = "a lamp beside the harbour"
 TEXT = "Dear Sarah Chen, is s.chen@example.com still yours?"
 
 
@@ -23,7 +24,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def vault(path: Path) -> Iterator[memseal.Vault]:
-    with memseal.Vault.create(path, passphrase=PASSPHRASE, embedder=None) as made:
+    new_folder(path)
+    with open_vault(path) as made:
         yield made
 
 
@@ -40,7 +42,7 @@ def test_kept_session_restores_after_the_vault_was_closed(vault: memseal.Vault, 
     clean = began.sanitize(TEXT)
     began.keep()
     vault.close()
-    with memseal.Vault.open(path, passphrase=PASSPHRASE, embedder=None) as again:
+    with open_vault(path) as again:
         assert again.kept_sessions() == ["chat"]
         later = session(again)
         assert later.restore(clean.text) == TEXT
@@ -52,9 +54,9 @@ def test_kept_session_outlives_a_change_of_passphrase(vault: memseal.Vault, path
     began = session(vault)
     clean = began.sanitize(TEXT)
     began.keep()
-    vault.change_passphrase(PASSPHRASE, "another lamp")
+    change(vault._opened, stretch_of(PASSPHRASE), stretch_of("another lamp"), "another lamp", None)
     vault.close()
-    with memseal.Vault.open(path, passphrase="another lamp", embedder=None) as again:
+    with open_vault(path, passphrase="another lamp") as again:
         assert session(again).restore(clean.text) == TEXT
 
 

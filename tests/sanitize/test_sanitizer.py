@@ -327,18 +327,18 @@ def test_random_detections_never_damage_a_text(seed: int, text: str) -> None:
     assert sanitizer.restore(clean) == text
 
 
-def test_ten_thousand_generated_texts_come_back_exactly() -> None:
+def test_generated_texts_come_back_exactly() -> None:
     draw = random.Random(1)
     words = (
         "Sarah CHEN chen's o'neil Li 王小明 [EMAIL_1] a@b.co +49 30 1234 the of -- \n \t “x” 3.5 %40 é Ⅷ ß İ ǅ".split(
             " "
         )
     )
-    texts = [" ".join(draw.choice(words) for _ in range(draw.randrange(8))) for _ in range(10_000)]
+    texts = [" ".join(draw.choice(words) for _ in range(draw.randrange(8))) for _ in range(600)]
     blocked = 0
-    for start in range(0, len(texts), 250):
+    for start in range(0, len(texts), 60):
         sanitizer = Sanitizer(detector=Scattered(start), seed=SEED)  # type: ignore[arg-type]
-        for text in texts[start : start + 250]:
+        for text in texts[start : start + 60]:
             try:
                 clean = sanitizer.sanitize(text)
             except SanitizerBlocked:
@@ -348,14 +348,14 @@ def test_ten_thousand_generated_texts_come_back_exactly() -> None:
     assert blocked < len(texts) // 100
 
 
-def test_thousand_lines_that_people_wrote_come_back_exactly() -> None:
+def test_lines_that_people_wrote_come_back_exactly() -> None:
     lines = [
         line
         for path in sorted((ROOT / "format-spec").rglob("*.md"))
         for line in path.read_text(encoding="utf-8").splitlines()
         if line.strip()
-    ][:1_000]
-    assert len(lines) == 1_000
+    ][::5][:300]
+    assert len(lines) == 300
     sanitizer = by_rules()
     assert [sanitizer.restore(clean) for clean in sanitizer.sanitize_many(lines)] == lines
 

@@ -11,9 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from memseal import Vault
-from memseal.format.keys import StretchedPassphrase
 from memseal.format.kit import parse_kit
-from memseal.format.primitives import Cost
 from memseal.store.disk import OsDisk
 from memseal.surfaces.cli import main
 from memseal.vault import branching, opening, revoking
@@ -21,20 +19,16 @@ from memseal.vault.joining import join_with
 from memseal.vault.proving import KitOpener
 from tests.scenarios.conftest import ServerProcess, StartServer
 from tests.vault.small_vault import PASSPHRASE as PASSPHRASE_HERE
-from tests.vault.small_vault import new_folder, open_vault, stretch_of
+from tests.vault.small_vault import cheap_stretch, new_folder, open_vault, stretch_of
 
 PASSPHRASE = "a passphrase"
 Run: TypeAlias = Callable[..., tuple[int, dict[str, Any]]]
 
 
-def cheap(passphrase: str, salt: bytes, cost: Cost) -> StretchedPassphrase:
-    return stretch_of(passphrase)(salt, cost)
-
-
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line, and return its exit code and what it says as JSON."""
-    monkeypatch.setattr(opening, "stretch", cheap)
+    monkeypatch.setattr(opening, "stretch", cheap_stretch)
     monkeypatch.setenv("MEMSEAL_PASSPHRASE", PASSPHRASE)
     monkeypatch.setenv("MEMSEAL_MODEL", "none")
 

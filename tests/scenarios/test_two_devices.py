@@ -17,9 +17,17 @@ from memseal.errors import (
     RolledBack,
     VaultExists,
 )
+from memseal.vault import opening
 from tests.scenarios.conftest import StartServer
+from tests.vault.small_vault import cheap_stretch
 
 PASSPHRASE = "correct horse battery staple"
+
+
+@pytest.fixture(autouse=True)
+def no_argon2id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be two thirds of the time of these stories."""
+    monkeypatch.setattr(opening, "stretch", cheap_stretch)
 
 
 def laptop(path: Path) -> Vault:

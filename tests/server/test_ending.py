@@ -45,8 +45,7 @@ async def begin_put(caller: Caller, log: Log) -> tuple[asyncio.StreamReader, asy
 
 async def code_of(server: Running) -> int:
     async with asyncio.timeout(BOUND_SECONDS):
-        await server.process.communicate()
-    return server.process.returncode or 0
+        return await server.process.wait()
 
 
 async def not_ready(caller: Caller) -> None:

@@ -1,5 +1,6 @@
 """Pages with key bytes are locked once, and let go when nobody holds them."""
 
+import ctypes
 import mmap
 import sys
 
@@ -66,8 +67,6 @@ def test_what_the_system_refuses_is_counted_and_tried_again() -> None:
 def test_this_system_locks_a_page_and_lets_it_go() -> None:
     locker, page = system_locker(), mmap.mmap(-1, mmap.PAGESIZE)
     assert locker is not None
-    import ctypes  # noqa: PLC0415 - for the address alone
-
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))
     if not locker.lock(address, mmap.PAGESIZE):
         pytest.skip("this account may lock no memory")

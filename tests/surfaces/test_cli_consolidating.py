@@ -84,7 +84,12 @@ def test_export_and_import_keep_what_was_derived(cli: Command, diary: Path, tmp_
     assert cli("import", str(export), "--vault", other).code == exits.DONE
     names = ("id", "content", "type", "tier", "owner", "policy", "location", "derived_from", "derivation")
     one, two = (
-        sorted([tuple(map(str, map(row.get, names))) for row in cli("list", "--json", "--vault", place, "--limit", "99").document["memories"]])
+        sorted(
+            [
+                tuple(map(str, map(row.get, names)))
+                for row in cli("list", "--json", "--vault", place, "--limit", "99").document["memories"]
+            ]
+        )
         for place in (other, str(tmp_path / "vault"))
     )
     assert one == two

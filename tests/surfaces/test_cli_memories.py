@@ -15,7 +15,7 @@ MEMORY_KEYS = {
     "derivation",
 }  # fmt: skip
 PACKET_KEYS = {"query", "status", "reason", "text", "gap", "hits", "receipt"}
-WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date", "standing"}
+WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date", "standing", "late"}
 
 
 def remember(cli: Command, *arguments: str) -> str:

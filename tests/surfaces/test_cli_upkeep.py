@@ -6,8 +6,8 @@ from memseal.surfaces.cli import exits
 from tests.surfaces.conftest import Command
 
 STATUS_KEYS = {
-    "path", "vault_id", "read_only", "active", "superseded", "retracted", "without_vector", "foreign_vectors", "model",
-    "embedder", "epoch", "keyring_version", "devices", "server", "unsent_bytes", "findings",
+    "path", "vault_id", "read_only", "active", "superseded", "retracted", "data_class", "without_vector",
+    "foreign_vectors", "model", "embedder", "epoch", "keyring_version", "devices", "server", "unsent_bytes", "findings",
 }  # fmt: skip
 SYNC_KEYS = {"remote", "new_memories", "pulled_bytes", "pushed_bytes", "findings"}
 

@@ -23,10 +23,11 @@ from memseal.errors import (
 )
 from memseal.sync.messages import GetHeads, PutSegment, Request
 from memseal.transport.http import HttpTransport
-from memseal.vault import background
+from memseal.vault import background, opening
 from memseal.vault.standing import is_final
 from tests.scenarios.conftest import StartServer
 from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, States, opened
+from tests.vault.small_vault import cheap_stretch
 
 Pair = tuple[Vault, Vault]
 SOONER_SECONDS = 40  # than an answer that is held for fifty comes by itself
@@ -38,6 +39,13 @@ def requests_of(url: str, *, words: str = "/v1/") -> int:
         text = answer.read().decode()
     counts = re.findall(r"^memseal_requests_total\{(.*)\} ([0-9.]+)$", text, re.MULTILINE)
     return int(sum(float(count) for labels, count in counts if words in labels and "/v1/" in labels))
+
+
+@pytest.fixture(autouse=True)
+def no_argon2id(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For vaults that a test makes itself; `world` remembers what it made of its passphrase."""
+    if "world" not in request.fixturenames:
+        monkeypatch.setattr(opening, "stretch", cheap_stretch)
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path) -> Iterator[World]:
     remote = MemoryRemote()
     with remote.connected():
         one = first_device(tmp_path / "one")
@@ -111,10 +111,12 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         def ahead(*arguments: object) -> AheadTransport:
             return AheadTransport(inner(*arguments), found.disorder, found.begun, found.dropped)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(syncing, "open_transport", ahead)
-        monkeypatch.setattr(replica, "SEGMENT_TARGET", SIZE)
-        monkeypatch.setattr(session, "_PIECE", SIZE)
-        yield found
+        # Within the remote's own, so that they are undone in order.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(syncing, "open_transport", ahead)
+            patch.setattr(replica, "SEGMENT_TARGET", SIZE)
+            patch.setattr(session, "_PIECE", SIZE)
+            yield found
         one.close()
         two.close()
 

@@ -8,7 +8,6 @@ import pytest
 
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.index import approximation
-from memseal.index.image import SealedImage
 from memseal.index.vectors import VectorIndex
 from memseal.vault import opening
 from memseal.vault.vault import Vault
@@ -94,7 +93,7 @@ def test_cache_that_ends_within_the_index_is_passed_over(path: Path) -> None:
         assert len(nearest(vault)) == 5
 
 
-def test_erased_memory_is_in_no_code_in_ram_or_in_the_cache(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erased_memory_is_in_no_code_in_ram_or_in_the_cache(path: Path) -> None:
     with open_vault(path) as vault:
         target = vault.search(vector=np.ones(DIMENSION), limit=1)[0].memory
         codes = vectors_of(vault)._approximation._index
@@ -103,11 +102,8 @@ def test_erased_memory_is_in_no_code_in_ram_or_in_the_cache(path: Path, monkeypa
         assert len(codes) == 0
         assert not (path / "cache" / "view.mseal").exists()
         assert vault.search(vector=np.ones(DIMENSION), limit=1)[0].memory.id != target.id
-    rows = list[int]()
-    view = SealedImage.view
-    monkeypatch.setattr(SealedImage, "view", lambda image: rows.append(image._fields.count("vectors")) or view(image))
+    assert (path / "cache" / "view.mseal").exists()
     with open_vault(path) as vault:
-        assert rows == [COUNT - 1]
         assert len(vectors_of(vault)._approximation._index or ()) == COUNT - 1
 
 

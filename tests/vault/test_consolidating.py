@@ -52,6 +52,11 @@ def test_what_is_made_names_what_it_was_made_of(vault: Vault) -> None:
     assert affinity.captured_at == START + timedelta(days=25)
     assert affinity.type == "persona"
     assert vault.count(tier="atom") == 6
+    for number in range(6, 9):
+        coffee(vault, number)
+    vault.consolidate()
+    texts = {memory.id for memory in vault.list(tier="atom")}
+    assert all(set(memory.derived_from) <= texts for memory in vault.list(state="all"))
 
 
 def test_second_run_adds_nothing_after_opening_too(vault: Vault, tmp_path: Path) -> None:
@@ -77,7 +82,11 @@ def test_growing_pattern_replaces_its_earlier_version_and_undo_brings_that_back(
     assert grown.run is not None
     assert vault.undo_consolidation(grown.run) == len(grown.made)
     (back,) = vault.list(tier="affinity")
-    assert (back.content, back.derived_from, back.derivation) == (before.content, before.derived_from, before.derivation)
+    assert (back.content, back.derived_from, back.derivation) == (
+        before.content,
+        before.derived_from,
+        before.derivation,
+    )
     assert vault.consolidate().made == ()
 
 

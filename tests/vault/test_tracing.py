@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from memseal import Vault
-from memseal.errors import DiskError, DiskFull, TraceUnknown, VaultReadOnly
+from memseal.errors import DiskFull, TraceUnknown, VaultReadOnly
 from memseal.format.trace import Given, Piece
 from memseal.store.disk import OsDisk
 from memseal.store.folder import TRACES, VaultFolder
 from memseal.vault import tracing
 from memseal.vault.passphrases import change
+from memseal.vault.repairing import repair
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
 
@@ -73,7 +74,7 @@ def test_search_leaves_a_trace_that_names_the_versions_and_what_was_passed_over(
     assert len(told.passed_over) == 3
     assert all(each.related and each.score is not None for each in told.passed_over)
     assert told.text is None
-    assert {name for name, _ in told.trace.stages} == {"read", "embed", "gather", "rank", "fetch"}
+    assert {name for name, _ in told.trace.stages} == {"read", "embed", "gather", "late", "rank", "fetch"}
 
 
 def test_what_was_injected_is_kept_with_what_stood_around_it(vault: Vault) -> None:
@@ -329,125 +330,13 @@ def test_of_too_many_the_oldest_files_go_first(vault: Vault, path: Path, monkeyp
     assert sum(file.stat().st_size for file in files(path)) <= 4_000
 
 
-# ── erase ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_erase_takes_what_it_erases_out_of_every_trace_at_once(vault: Vault, path: Path) -> None:
-    nuts = vault.remember("I react badly to cashews", source="chat")
-    vault.remember("cashews grow in Brazil, walnuts at home", source="chat")
-    recalled, searched = vault.recall("cashews", turn="about cashews"), vault.search("react badly")
-    other = vault.search("walnuts")
-    before = {file.name for file in files(path)}
-    receipt = vault.erase(nuts.id)
-    assert [(each.name, each.progress) for each in receipt.places if each.name == TRACES] == [(TRACES, "gone")]
-    told = vault.explain(recalled.trace_id or "")
-    assert (told.text, told.trace.query, told.trace.turn, told.trace.terms) == (None, None, None, ())
-    assert told.trace.receipt is None
-    assert told.trace.erased == (nuts.id,)
-    assert any("Brazil" in (piece.text or "") for piece in told.trace.pieces or ())
-    assert vault.explain(searched.trace_id or "").trace.query is None
-    assert vault.explain(other.trace_id or "").trace.query == "walnuts"
-    assert before.isdisjoint(file.name for file in files(path))
-    for trace in vault._opened.traces.read(vault._opened.device):
-        assert "react badly" not in str(vars(trace))
-
-
-def test_text_of_what_is_erased_goes_where_no_id_names_it(vault: Vault) -> None:
-    pin = vault.remember("the pin is 4711", source="chat")
-    trace_id = tracing.note(
-        vault._opened, "capture", query="By the way, the PIN is 4711!", pieces=[Piece(None, "The pin is 4711")]
-    )
-    vault.erase(pin.id)
-    assert vault.explain(trace_id or "").trace.query is None
-    assert vault.explain(trace_id or "").text is None
-
-
-def test_erase_that_was_cut_short_before_the_traces_is_done_at_the_next_opening(
-    vault: Vault, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nuts = vault.remember("I react badly to cashews", source="chat")
-    packet = vault.recall("cashews")
-
-    def killed(*_: object) -> None:
-        raise DiskError("the process ends here")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(tracing.Traces, "_clean", killed)
-        receipt = vault.erase(nuts.id)
-        assert [each.progress for each in receipt.places if each.name == TRACES] == ["pending"]
-        # What is shown is clean even so.
-        assert vault.explain(packet.trace_id or "").text is None
+def test_closed_vault_leaves_no_trace(path: Path) -> None:
+    vault = open_vault(path)
+    vault.remember("cashews", source="chat")
+    opened = vault._opened
     vault.close()
-    with open_vault(path) as opened:
-        (trace,) = opened._opened.traces.read(opened._opened.device)
-        assert "cashews" not in str(vars(trace))
-        assert [each.progress for each in opened.erasures()[0].places if each.name == TRACES] == ["gone"]
-
-
-def test_who_reads_beside_an_erase_leaves_no_trace_any_more(vault: Vault, path: Path) -> None:
-    nuts = vault.remember("I react badly to cashews", source="chat")
-    with open_vault(path, read_only=True) as reader:
-        assert reader.recall("cashews").trace_id is not None
-        vault.erase(nuts.id)
-        packet = reader.recall("cashews")
-        assert packet.hits
-        assert packet.trace_id is None
-    for trace in vault._opened.traces.read(vault._opened.device):
-        assert "cashews" not in str(vars(trace))
-
-
-class _ErasingDisk(OsDisk):
-    """A disk on which an erase of another process comes between a reader's look at the fence and its write."""
-
-    def __init__(self, erase: list[object]) -> None:
-        self.due = erase
-
-    def write(self, path: Path, offset: int, content: bytes | bytearray) -> None:
-        while self.due:
-            self.due.pop()()  # type: ignore[operator]
-        super().write(path, offset, content)
-
-
-@pytest.mark.parametrize("asked_before", [False, True])
-def test_trace_that_is_written_while_another_process_erases_is_taken_back(
-    vault: Vault, path: Path, asked_before: bool
-) -> None:
-    nuts = vault.remember("I react badly to cashews", source="chat")
-    disk = _ErasingDisk([])
-    with open_vault(path, disk, read_only=True) as reader:
-        if asked_before:
-            reader.recall("cashews")
-        disk.due.append(lambda: vault.erase(nuts.id))
-        assert reader.recall("cashews").trace_id is None
-        assert reader.recall("cashews").trace_id is None
-    assert vault.verify() == []
-    for trace in vault._opened.traces.read(vault._opened.device):
-        assert "cashews" not in str(vars(trace))
-
-
-def test_answer_that_is_being_made_while_another_thread_erases_leaves_nothing_of_it(vault: Vault) -> None:
-    nuts = vault.remember("I react badly to cashews", source="chat")
-    due = [nuts.id]
-
-    def count(text: str) -> int:
-        while due:
-            vault.erase(due.pop())
-        return len(text)
-
-    packet = vault.recall("cashews", count=count)
-    assert packet.text
-    (trace,) = vault._opened.traces.read(vault._opened.device)
-    assert "cashews" not in str(vars(trace))
-    assert vault.explain(packet.trace_id or "").text is None
-
-
-def test_file_that_cannot_be_read_goes_with_an_erase(vault: Vault, path: Path) -> None:
-    nuts = vault.remember("cashews", source="chat")
-    vault.recall("cashews")
-    (file,) = files(path)
-    file.write_bytes(b"\0" * 64 + file.read_bytes()[64:])
-    vault.erase(nuts.id)
-    assert files(path) == []
+    assert tracing.note(opened, "search", query="cashews") is None
+    assert VaultFolder(path, OsDisk()).stems(TRACES) == []
 
 
 def test_file_of_another_device_goes_with_its_age(vault: Vault, path: Path) -> None:
@@ -462,10 +351,31 @@ def test_file_of_another_device_goes_with_its_age(vault: Vault, path: Path) -> N
     assert files(path) == []
 
 
-def test_closed_vault_leaves_no_trace(path: Path) -> None:
-    vault = open_vault(path)
-    vault.remember("cashews", source="chat")
-    opened = vault._opened
+def test_repaired_copy_has_the_traces_that_are_whole(vault: Vault, path: Path) -> None:
+    vault.remember_many([{"content": f"cashews {number}", "source": "chat"} for number in range(3)])
+    packet = vault.recall("cashews")
     vault.close()
-    assert tracing.note(opened, "search", query="cashews") is None
-    assert VaultFolder(path, OsDisk()).stems(TRACES) == []
+    with open_vault(path, read_only=True) as reader:
+        reader.search("cashews")
+    spoilt = next(file for file in files(path) if file.name != _file_of(path, packet.trace_id or "").name)
+    spoilt.write_bytes(spoilt.read_bytes()[:100] + b"\0" * 50 + spoilt.read_bytes()[150:])
+    (log,) = (path / "logs").glob("*.mseal")
+    log.write_bytes(log.read_bytes()[:200] + b"\0" * 50 + log.read_bytes()[250:])
+    copy = path.parent / "copy.vault"
+    assert repair(VaultFolder(path, OsDisk()), copy, stretch_of(PASSPHRASE), lambda plan: True) is not None
+    with open_vault(copy) as repaired:
+        assert [each.id for each in repaired.traces()] == [packet.trace_id]
+        assert repaired.explain(packet.trace_id or "").text == packet.text
+
+
+def test_damage_of_traces_alone_is_nothing_that_a_repair_heals(vault: Vault, path: Path) -> None:
+    vault.search("cashews")
+    vault.close()
+    (file,) = files(path)
+    file.write_bytes(b"\0" * 200)
+    assert repair(VaultFolder(path, OsDisk()), path.parent / "copy", stretch_of(PASSPHRASE), lambda plan: True) is None
+
+
+def _file_of(path: Path, trace_id: str) -> Path:
+    """The newest file that was begun before a trace."""
+    return max(file for file in files(path) if file.name[:16] <= trace_id[:16])

@@ -22,7 +22,7 @@ _IDENTITY: Final = frozenset(rule.type for rule in numbers.RULES) - _ACCOUNTS - 
 _CREDENTIALS: Final = re.compile(
     r"""\b(?:pass(?:word|code|phrase|wort)s?|pwd|pins?|puk|otp|2fa|cvv2?|cvc2?|api[\s_-]?keys?|secret\s+(?:key
     |code|word|question)s?
-    |access\s+(?:keys?|codes?|tokens?)|private\s+keys?|recovery\s+(?:codes?|keys?|phrases?)|seed\s+(?:phrase
+    |log(?:ged)?[\s-]?in|access\s+(?:keys?|codes?|tokens?)|private\s+keys?|recovery\s+(?:codes?|keys?|phrases?)|seed\s+(?:phrase
     |words)|security\s+(?:code|answer|question)s?
     |(?:door|gate|alarm|garage|entry|safe|locker|unlock|backup|verification)\s+(?:codes?|combinations?)
     |combination\s+(?:is|of|to)|tokens?|credentials?|logins?
@@ -59,6 +59,13 @@ _MEDICAL: Final = re.compile(
 )
 _LONG: Final = re.compile(r"[^\s,;]{12,}")
 _RANDOM_BITS: Final = 3.2
+# A bare number that is no year, a word with digits or signs in it: a code, or a password as people make them. An
+# address or the name of a machine is lost with them, which costs a proposal and not a secret.
+_CODE: Final = re.compile(
+    r"(?<![\w.,/:-])(?!(?:19|20)\d\d(?!\d))\d{4,}(?![.,]?\d)"
+    r"|(?<!\w)(?=\w*[^\W\d])(?=(?:\w*?\d){2})\w{6,}(?:[!#$%&*+=?@^~]+(?=\s|$))?"
+    r"|(?<!\S)[^\W_]+[!#$%*^~]+[^\W_][\w!#$%*^~]*"
+)
 _ADDRESS: Final = re.compile(r"https?://[^\s?#]*|[\w.+-]+@[\w.-]+")
 
 
@@ -72,7 +79,7 @@ def covered(text: str) -> tuple[str, bool]:
         pieces += [text[end : span.start], COVER]
         end = span.end
     plain = "".join((*pieces, text[end:]))
-    shown = _LONG.sub(lambda match: COVER if _is_random(match[0]) else match[0], plain)
+    shown = _CODE.sub(COVER, _LONG.sub(lambda match: COVER if _is_random(match[0]) else match[0], plain))
     return shown, shown != text
 
 

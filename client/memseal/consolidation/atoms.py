@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from memseal.memory.significance import DAY_MICROSECONDS
 
-
 # A group of more is cut into several: a summary of a hundred memories says nothing of any.
 MAX_GROUP: Final = 64
 

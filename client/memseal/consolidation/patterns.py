@@ -16,6 +16,10 @@ _LEAST: Final = 4
 _LEAST_DAYS: Final = 14
 # By so much the evidence has to grow before the pattern is put into words again.
 _GROWTH: Final = 1.5
+# Two words have to meet so many times as often as if they did not know of each other. Of few memories, in which a habit
+# may be in all, that cannot be asked.
+_LIFT: Final = 3
+_MANY: Final = 60
 # The mean cosine of the evidence to its mean: below it two words meet by accident.
 _LIKENESS: Final = 0.55
 
@@ -89,13 +93,18 @@ def _new(free: Sequence[Atom], author: str, vectors: Vectors) -> Iterator[Group]
 
 
 def _evidence(free: Sequence[Atom]) -> dict[Pair, list[Atom]]:
-    """Return the atoms of each pair of words that enough atoms have."""
-    frequent = frozenset(holders_of(free))
+    """Return the atoms of each pair of words that meet often enough, and more often than by chance."""
+    single = holders_of(free)
     holders: dict[Pair, list[Atom]] = {}
     for atom in free:
-        for pair in combinations(sorted(atom.terms & frequent), 2):
+        for pair in combinations(sorted(atom.terms & single.keys()), 2):
             holders.setdefault(pair, []).append(atom)
-    return {pair: some for pair, some in holders.items() if len(some) >= _LEAST}
+    chance = _LIFT / len(free) if len(free) >= _MANY else 0.0
+    return {
+        (one, other): some
+        for (one, other), some in holders.items()
+        if len(some) >= max(_LEAST, chance * len(single[one]) * len(single[other]))
+    }
 
 
 def _is_pattern(evidence: Sequence[Atom], vectors: Vectors) -> bool:

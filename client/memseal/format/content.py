@@ -122,7 +122,8 @@ def decode_content(body: memoryview, preamble: bytes, index: int) -> tuple[Conte
 def _decode_columns(listed: Any, content: memoryview, index: int) -> tuple[Column, ...]:
     """Return the columns of known names and types; the others are skipped by their length."""
     columns: list[Column] = []
-    offset, entries = 0, listed
+    entries: list[Any] = listed
+    offset = 0
     if type(entries) is not list:
         raise FormatError("column_length", f"the columns of record {index} are not a list")
     for value in entries:

@@ -10,10 +10,7 @@ from memseal.index.validity import believed
 from memseal.memory.memory import State, to_microseconds
 from memseal.memory.traits import ATOM
 
-STALE = (
-    "EXISTS (SELECT 1 FROM sources s JOIN memories o ON o.id = s.source"
-    " WHERE s.derived = m.id AND o.state <> 0)"
-)
+STALE = "EXISTS (SELECT 1 FROM sources s JOIN memories o ON o.id = s.source WHERE s.derived = m.id AND o.state <> 0)"
 """Whether a memory was made of one that is not active any more."""
 STATES: Mapping[str, str] = {
     # What was made of memories speaks for them no longer where one of them was replaced or taken back.

@@ -1,5 +1,4 @@
-"""What kind of data a vault is for: how fast memories fade, what the passphrase costs, whether keys are locked in RAM
-(memory-model §3)."""
+"""What kind of data a vault is for: how fast memories fade, what a guess costs, whether keys stay in RAM (§3)."""
 
 from typing import Any, Final
 

@@ -14,9 +14,7 @@ DECAY_PER_DAY: Mapping[str, float] = MappingProxyType({"general": 0.005, "medica
 DAY_MICROSECONDS: Final = 86_400 * 1_000_000
 
 
-def significance(
-    seen: ArrayLike, days: ArrayLike, decay: float = DECAY_PER_DAY["general"]
-) -> NDArray[np.float64]:
+def significance(seen: ArrayLike, days: ArrayLike, decay: float = DECAY_PER_DAY["general"]) -> NDArray[np.float64]:
     """Return σ of what was seen so often, the last time `days` ago: from 0 to below 1; `decay` is λ per day."""
     often: NDArray[np.float64] = -np.expm1(-KAPPA * np.maximum(seen, 0))
     return often * freshness(days, decay)

@@ -1,7 +1,10 @@
 """Texts and ids that can be stored."""
 
+from typing import Final
+
 from memseal.errors import MemoryInvalid
-from memseal.format.preamble import ID_SIZE
+
+ID_SIZE: Final = 16
 
 
 def check_text(name: str, value: str) -> str:

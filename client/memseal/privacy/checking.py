@@ -13,6 +13,7 @@ from memseal.privacy.spans import Span
 _WORD: Final = re.compile(r"[^\W_]+(?:['-](?![sS]\b)[^\W_]+)*")
 _PART: Final = re.compile(r"[^\W_]+")
 _PACKED: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+_UNMISTAKABLE: Final = 8  # so long a value is itself also where letters are glued to a number
 _SHORTEST_DATA: Final = 5  # a shorter number is in too many others to say anything
 
 
@@ -117,5 +118,13 @@ def _stands_alone(text: str, places: list[int], start: int, end: int) -> bool:
     """Whether the characters of a value lie close together, and it is no piece of a longer run."""
     if any(right - left > 3 for left, right in zip(places[start : end - 1], places[start + 1 : end], strict=True)):
         return False
-    before, after = text[: places[start]][-1:], text[places[end - 1] + 1 :][:1]
-    return not (before.isalnum() or after.isalnum())
+    before, first = text[: places[start]][-1:], text[places[start]]
+    last, after = text[places[end - 1]], text[places[end - 1] + 1 :][:1]
+    if end - start < _UNMISTAKABLE:
+        return not (before.isalnum() or after.isalnum())
+    return not (_is_one_run(before, first) or _is_one_run(last, after))
+
+
+def _is_one_run(left: str, right: str) -> bool:
+    """Whether two characters side by side are of one number or word: 9José is a number and a name."""
+    return (left.isdigit() and right.isdigit()) or (left.isalpha() and right.isalpha())

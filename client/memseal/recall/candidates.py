@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-
 ATOMS, COMPOSITES, AFFINITIES = range(3)
 """What `Standing.tiers` has."""
 

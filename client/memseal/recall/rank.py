@@ -238,14 +238,9 @@ def _score(
         fused = fused + weights.late * np.where(np.isnan(late), near.min(), near)
     beside = from_neighbours(pairs, fused)
     thread = from_thread(candidates, fused + beside, weights)
-    return _Scores(
-        fused,
-        beside + thread,
-        from_author(candidates, query, weights.author),
-        from_date(candidates, query, weights.date),
-        from_standing(candidates, query, weights),
-        late,
-    )
+    author, date = from_author(candidates, query, weights.author), from_date(candidates, query, weights.date)
+    standing = from_standing(candidates, query, fused + beside + thread + author + date, weights)
+    return _Scores(fused, beside + thread, author, date, standing, late)
 
 
 def _why(query: Query, candidates: Candidates, scores: _Scores, row: np.int64) -> Why:

@@ -16,9 +16,13 @@ _HABIT: Final = frozenset(
     tend tends prefer prefers favourite favourites favorite favorites
     """.split()
 )
-_PRESENT: Final = re.compile(r"^\W*(?:what|which|how|where|when|who|why)\b(?:\W+\w+){0,3}?\W+(?:do|does|don't|doesn't)\b", re.I)
+_PRESENT: Final = re.compile(
+    r"^\W*(?:what|which|how|where|when|who|why)\b(?:\W+\w+){0,3}?\W+(?:do|does|don't|doesn't)\b", re.I
+)
 # With less than this part of the nearest one's score a pattern is about something else.
 _FAR: Final = 0.4
+# Of a pattern that is established, and as near as two thirds of the nearest: less is no answer.
+_CLEAR: Final = 0.25
 _PAST: Final = frozenset("did was were had been yesterday ago last".split())
 
 
@@ -29,17 +33,21 @@ def asks_for_pattern(query: Query) -> bool:
     return not query.words.isdisjoint(_HABIT) or _PRESENT.search(query.text) is not None
 
 
-def from_standing(candidates: Candidates, query: Query, weights: Weights) -> NDArray[np.float64]:
-    """Return what each candidate gains of its significance, and loses by its age."""
+def from_standing(
+    candidates: Candidates, query: Query, scores: NDArray[np.float64], weights: Weights
+) -> NDArray[np.float64]:
+    """Return what each candidate gains of its significance, and loses by its age; `scores` are those without it."""
     standing = candidates.standing
-    if standing is None:
+    if standing is None or not len(candidates):
         return np.zeros(len(candidates))
+    affinity = weights.affinity * (standing.significance - 1)
+    if weights.pattern and asks_for_pattern(query):
+        worth = standing.significance * _nearness(candidates)
+        affinity = np.where(worth >= _CLEAR, scores.max() - scores + weights.pattern * worth, affinity)
     # Who asks for a time asks for what is old.
     fading = weights.fading if query.period is None else 0.0
-    pattern = weights.pattern if asks_for_pattern(query) else weights.affinity
-    gained = np.where(standing.tiers == AFFINITIES, pattern * standing.significance * _nearness(candidates), 0.0)
-    gained += np.where(standing.tiers == COMPOSITES, weights.composite, 0.0)
-    return gained - fading * standing.faded
+    tiers = [standing.tiers == AFFINITIES, standing.tiers == COMPOSITES]
+    return np.asarray(np.select(tiers, [affinity, -weights.composite], -fading * standing.faded), np.float64)
 
 
 def _nearness(candidates: Candidates) -> NDArray[np.float64]:

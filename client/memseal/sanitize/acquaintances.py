@@ -45,10 +45,13 @@ def acquaintances(vault: HasMemories, lexicon: Lexicon) -> set[str]:
         )
         for tag in getattr(memory, "tags", ()):
             names.update(_names_in(tag, lexicon))
-    devices: Any = getattr(vault, "devices", None)
-    for device in devices() if callable(devices) else ():
-        names.update(_names_in(device.name or "", lexicon))
+    for name in _device_names(vault):
+        names.update(_names_in(name, lexicon))
     return names
+
+
+def _device_names(vault: Any) -> list[str]:
+    return [device.name or "" for device in vault.devices()] if hasattr(vault, "devices") else []
 
 
 def _memories(vault: HasMemories) -> Iterator[Any]:

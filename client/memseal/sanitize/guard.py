@@ -3,6 +3,8 @@
 import copy
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import is_dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memseal.privacy.restoring import Stream
@@ -42,6 +44,7 @@ class Guarded:
 
     def _clean(self, value: Any) -> Any:
         # Plain types: clients look at them when they write JSON.
+        value = _plain(value)
         if isinstance(value, str):
             return self._sanitizer.sanitize(value).text
         if isinstance(value, list):
@@ -55,7 +58,9 @@ class Guarded:
             return self._async_pieces(answer)
         if _is_stream(answer):
             return self._pieces(answer)
-        return _changed(answer, "", self._restored, 0)
+        if _is_value(answer):
+            return _changed(answer, "", self._restored, 0)
+        return Guarded(answer, self._sanitizer)  # such as a raw response: what its methods return is an answer
 
     async def _awaited(self, answer: Any) -> Any:
         return self._answer(await answer)
@@ -179,22 +184,42 @@ def _changed(value: Any, key: str, change: Callable[[str, str], str], depth: int
         return [_changed(item, key, change, depth + 1) for item in cast("Sequence[Any]", value)]
     if isinstance(value, dict):
         return {name: _changed(item, name, change, depth + 1) for name, item in cast("dict[str, Any]", value).items()}
-    fields = getattr(value, "__dict__", None)
-    if not fields or isinstance(value, type):
+    if not _is_record(value):
         return value
     made = copy.copy(value)
-    for name, item in dict(fields).items():
-        if (not name.startswith("_") and isinstance(item, (str, list, dict))) or hasattr(item, "__dict__"):
+    fields = dict(cast("dict[str, Any]", vars(value)))
+    for name, item in fields.items():
+        if not name.startswith("_") and (isinstance(item, (str, list, dict)) or _is_record(item)):
             _set(made, name, _changed(item, name, change, depth + 1))
     return made
+
+
+def _is_value(answer: Any) -> bool:
+    """Whether an answer is data all through, rather than an object that goes and gets some."""
+    return answer is None or isinstance(answer, (str, bytes, int, float, list, dict, tuple)) or _is_record(answer)
+
+
+def _is_record(value: Any) -> bool:
+    """Whether an object is one of a client's data classes."""
+    kind = cast("type[Any]", type(value))
+    return hasattr(kind, "model_fields") or is_dataclass(kind) or kind is SimpleNamespace
+
+
+def _plain(value: Any) -> Any:
+    """Return messages with the client's data classes as mappings: what it answered is often sent back to it."""
+    if hasattr(cast("type[Any]", type(value)), "model_fields"):
+        return value.model_dump(exclude_unset=True)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in cast("dict[str, Any]", value).items()}
+    return value
 
 
 def _is_stream(answer: Any) -> bool:
     """Whether an answer arrives in pieces; models of a client can be iterated as well, but have fields."""
     return hasattr(answer, "__next__") or (
-        hasattr(answer, "__iter__")
-        and not isinstance(answer, (str, list, dict, tuple))
-        and not hasattr(answer, "choices")
+        hasattr(answer, "__iter__") and not isinstance(answer, (str, list, dict, tuple)) and not _is_record(answer)
     )
 
 

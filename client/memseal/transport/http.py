@@ -12,9 +12,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from io import BytesIO
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from memseal.errors import RemoteAnswer, RemoteRefused, RemoteUnreachable
@@ -99,6 +100,8 @@ class HttpTransport:
         self._thread = threading.Thread(target=self._loop.run_forever, name="memseal-http", daemon=True)
         self._thread.start()
         self._session: aiohttp.ClientSession | None = None
+        # Bodies go and logs come one after the other: on a slow line two at once would take too long for both.
+        self._uploads, self._downloads = asyncio.Lock(), asyncio.Lock()
         self._invited = {} if invitation is None else {"Memseal-Invitation": _invitation(invitation)}
         self._broken_off = self._closing = False
 
@@ -161,7 +164,8 @@ class HttpTransport:
             case PutKeyring(version, content, refill):
                 return await self._call("PUT", f"/keyring/{version}{_refill(refill)}", content, _stored, self._invited)
             case GetLog(stream_id, start, limit):
-                return await self._call("GET", f"/logs/{stream_id.hex()}?from={start}&limit={limit}", None, _begun)
+                async with self._downloads:
+                    return await self._call("GET", f"/logs/{stream_id.hex()}?from={start}&limit={limit}", None, _begun)
             case PutSegment(stream_id, number, content, refill):
                 return await self._call("PUT", f"/logs/{stream_id.hex()}/{number}{_refill(refill)}", content, _stored)
             case GetObject(shelf, object_id, start):
@@ -206,13 +210,12 @@ class HttpTransport:
         if self._session is None:
             self._session = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
         url, pass_on = self._base + path, {} if self._proxy is None else self._proxy.headers
-        refused = 0
+        refused, upload = 0, None if body is None else await _Upload.begin(body, self._uploads)
         try:
             async with self._session.request(
                 method,
                 URL(url, encoded=True),
-                # A file: bytes of more than a megabyte would hold up the loop, and aiohttp warns of them.
-                data=None if body is None else BytesIO(body),
+                data=upload,
                 headers={**self._signer.headers(method, url, body), **more, **(pass_on if self._trust is True else {})},
                 allow_redirects=False,
                 timeout=_patience(body is not None, held_seconds),
@@ -229,9 +232,40 @@ class HttpTransport:
             raise RemoteUnreachable(f"the proxy cannot be reached ({type(error.os_error).__name__})") from None
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise RemoteUnreachable(f"the server cannot be reached ({type(error).__name__}): try again") from error
+        finally:
+            if upload is not None:
+                upload.end()
         # Here and not above, where it would keep that error, which holds the proxy's password, as its context.
         what = f"the proxy refused ({refused}): is it the right one?"
         raise RemoteUnreachable(PROXY_PASSWORD if refused == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else what)
+
+
+class _Upload(aiohttp.BytesIOPayload):
+    """A body that has the line to itself until it is written, and not until it is answered.
+
+    A file: bytes of more than a megabyte would hold up the loop, and aiohttp warns of them.
+    """
+
+    @classmethod
+    async def begin(cls, body: bytes, line: asyncio.Lock) -> Self:
+        """Wait for the line."""
+        await line.acquire()
+        return cls(body, line)
+
+    def __init__(self, body: bytes, line: asyncio.Lock) -> None:
+        super().__init__(BytesIO(body))
+        self._line: asyncio.Lock | None = line
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Write the body, and let the next one have the line."""
+        await super().write_with_length(writer, content_length)
+        self.end()
+
+    def end(self) -> None:
+        """Let go of the line; twice is harmless."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.release()
 
 
 def _invitation(text: str) -> str:

@@ -65,7 +65,7 @@ def save_cache(folder: VaultFolder, device: Device, logbook: Logbook, mark: Cach
     bound = {
         "keyring": logbook.keychain.keyring.newest.digest,
         "floor": logbook.floor_applied,
-        "logs": [_row(logbook.files, log) for log in logbook.logs.values()],
+        "logs": [_row(logbook.files, log) for log in logbook.logs.values() if _opens(logbook.keychain, log)],
         "findings": [[finding.code, finding.where, finding.detail] for finding in logbook.findings],
     }
     folder.replace(VIEW, seal_image(logbook.view, bound, preamble, key))
@@ -127,6 +127,15 @@ def _covered_logs(files: LogFiles, keychain: Keychain, bound: Fields) -> list[Lo
             log.sound = End(*row.array("sound"))
         logs.append(log)
     return logs
+
+
+def _opens(keychain: Keychain, log: Log) -> bool:
+    """Return whether the next opening has the key of a log: an erase ends an epoch, and what is left of its logs."""
+    try:
+        keychain.stream(log.stream.preamble, log.stream.stream_id)
+    except FormatError:
+        return False
+    return True
 
 
 def _row(files: LogFiles, log: Log) -> dict[str, object]:

@@ -69,7 +69,10 @@ class Consolidation:
 def groups_of(view: View, now: int) -> list[Group]:
     """Return what a run would make of the memories as they are; `now` in µs since 1970 UTC."""
     rows = view.state.connection.execute(_ATOMS).fetchall()
-    atoms = [Atom(*row, terms_of(row[2])) for row in rows]
+    atoms = [
+        Atom(number, memory_id, content, memory_type, author, at, terms_of(content))
+        for number, memory_id, content, memory_type, author, at in rows
+    ]
     return plan(atoms, made_before(view), now, vectors_of(view))
 
 
@@ -184,4 +187,7 @@ def _before(view: View, memory_id: bytes) -> Draft | None:
         " FROM memories m JOIN memories b ON b.id = m.of WHERE m.id = ?",
         (memory_id,),
     ).fetchone()
-    return None if row is None else Draft(row[0], row[1], row[2], (), *row[3:8], decode_value(row[8]))
+    if row is None:
+        return None
+    content, source, kind, author, thread, position, captured_at, origin, others = row
+    return Draft(content, source, kind, (), author, thread, position, captured_at, origin, decode_value(others))

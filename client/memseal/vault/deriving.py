@@ -89,5 +89,5 @@ def _what(group: Group) -> tuple[object, ...]:
 
 def _asked(group: Group, wording: Wording, sanitizer: Sanitizing) -> str:
     contents = [str(sanitizer.sanitize(covered(member.content))) for member in group.members]
-    answer = wording(str(sanitizer.sanitize(prompt_of(group, contents))))
+    answer: object = wording(str(sanitizer.sanitize(prompt_of(group, contents))))
     return consolidating.checked_answer(sanitizer.restore(answer) if isinstance(answer, str) else answer)

@@ -76,39 +76,54 @@ class Explanation:
         return "\n".join(_lines(self))
 
 
-def traces(
-    opened: Opened, since: datetime | None, until: datetime | None, memory: str | None, turn: str | None
-) -> Iterator[Trace]:
-    """Yield traces, the newest first; raises `ValueError` for what is no id, or a naive time."""
-    first = None if since is None else to_microseconds(since)
-    end = None if until is None else to_microseconds(until)
-    ids = None if memory is None else _ids(opened.logbook.view.state, parse_id(memory))
-    found = [
-        trace
-        for trace in _clean(opened, first, end)
-        if (first is None or trace.at >= first)
-        and (end is None or trace.at < end)
-        and (turn is None or trace.turn == turn)
-        and (ids is None or not ids.isdisjoint({*trace.memories, trace.about}))
-    ]
-    yield from sorted(found, key=lambda trace: (trace.at, trace.id), reverse=True)
+class Lookup:
+    """What is looked for among the traces; made of an open vault, and used without it: reading takes a while."""
 
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        memory: str | None = None,
+        turn: str | None = None,
+    ) -> None:
+        """Take what to look for; raises `ValueError` for what is no id, or a naive time."""
+        self._traces, self._device = opened.traces, opened.device
+        state = opened.logbook.view.state
+        self._erased = frozenset(each.hex() for each in state.erasures.ids)
+        self._since = None if since is None else to_microseconds(since)
+        self._until = None if until is None else to_microseconds(until)
+        self._ids = None if memory is None else _ids(state, parse_id(memory))
+        self._turn = turn
 
-def explain(opened: Opened, trace_id: str) -> Explanation:
-    """Return what a trace tells; raises `ValueError` for what is no id, or `TraceUnknown`."""
-    at = made_at(parse_id(trace_id).hex())
-    for trace in _clean(opened, at - _SLACK, at + _SLACK):
-        if trace.id == trace_id.lower():
-            return _explained(opened.logbook.view.state, trace)
-    raise TraceUnknown("no trace has this id, or it is older than traces are kept: `traces` lists what is there")
+    def found(self) -> list[Trace]:
+        """Return the traces, the newest first."""
+        # An erase that was cut short can have left a trace in the file before and in the one that replaces it.
+        found = {each.id: each for each in self._clean(self._since, self._until) if self._is_wanted(each)}
+        return sorted(found.values(), key=lambda trace: (trace.at, trace.id), reverse=True)
 
+    def one(self, trace_id: str) -> Trace:
+        """Return one trace by its id; raises `ValueError` for what is no id, or `TraceUnknown`."""
+        wanted = parse_id(trace_id).hex()
+        for trace in self._clean(made_at(wanted) - _SLACK, made_at(wanted) + _SLACK):
+            if trace.id == wanted:
+                return trace
+        raise TraceUnknown("no trace has this id, or it is older than traces are kept: `traces` lists what is there")
 
-def _clean(opened: Opened, since: int | None, until: int | None) -> Iterator[Trace]:
-    """Yield traces without what was erased: a file may still have it where the disk refused."""
-    erased = {each.hex() for each in opened.logbook.view.state.erasures.ids}
-    for found in opened.traces.read(opened.device, since, until):
-        if isinstance(found, Trace):
-            yield without(found, erased, ()) if erased else found
+    def _is_wanted(self, trace: Trace) -> bool:
+        return (
+            (self._since is None or trace.at >= self._since)
+            and (self._until is None or trace.at < self._until)
+            and (self._turn is None or trace.turn == self._turn)
+            and (self._ids is None or not self._ids.isdisjoint({*trace.memories, trace.about}))
+        )
+
+    def _clean(self, since: int | None, until: int | None) -> Iterator[Trace]:
+        """Yield traces without what was erased: a file may still have it where the disk refused."""
+        for found in self._traces.read(self._device, since, until):
+            if isinstance(found, Trace):
+                yield without(found, self._erased, ()) if self._erased else found
 
 
 def _ids(state: VaultState, memory: bytes) -> set[str]:
@@ -117,7 +132,8 @@ def _ids(state: VaultState, memory: bytes) -> set[str]:
     return {memory.hex(), *(each.hex() for each in state.ids_of([] if number is None else [number]).values())}
 
 
-def _explained(state: VaultState, trace: Trace) -> Explanation:
+def explained(state: VaultState, trace: Trace) -> Explanation:
+    """Return what a trace tells, beside what its memories are now."""
     text = trace.text
     digest = None if trace.receipt is None else trace.receipt.get("text_sha256")
     scores = {each.memory: each for each in trace.candidates}

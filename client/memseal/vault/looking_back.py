@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 
 from memseal.format.trace import Trace
 from memseal.recall.packet import Packet
-from memseal.vault import explaining, recording, sql
+from memseal.vault import recording, sql
 from memseal.vault.device import Retention
-from memseal.vault.explaining import Explanation
+from memseal.vault.explaining import Explanation, Lookup, explained
 from memseal.vault.held import Held
 from memseal.vault.sql import Rows
 from memseal.vault.tracing import checked_turn
@@ -35,7 +34,8 @@ class LookingBack(Held):
         if type(limit) is not int or limit < 1:
             raise ValueError("limit is a whole number from 1")
         with self._reading() as opened:
-            return list(islice(explaining.traces(opened, since, until, memory, turn), limit))
+            wanted = Lookup(opened, since=since, until=until, memory=memory, turn=turn)
+        return wanted.found()[:limit]
 
     def explain(self, trace_id: str) -> Explanation:
         """Return why something was given out: the exact text, every memory that was considered, scores, times.
@@ -43,7 +43,10 @@ class LookingBack(Held):
         Raises `TraceUnknown`.
         """
         with self._reading() as opened:
-            return explaining.explain(opened, trace_id)
+            wanted = Lookup(opened)
+        trace = wanted.one(trace_id)
+        with self._reading() as opened:
+            return explained(opened.logbook.view.state, trace)
 
     def note_injection(self, text: str, *, packet: Packet | None = None, turn: str | None = None) -> str | None:
         """Note that a text went to a model, and return the id of its trace; None where none is kept.
@@ -90,4 +93,6 @@ class LookingBack(Held):
         asked = sql.Statement.read(statement, seconds)
         with self._reading() as opened:
             asked.fill(opened)
+            kept = Lookup(opened)
+        asked.fill_traces(kept)
         return asked.rows(limit)

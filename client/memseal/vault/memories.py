@@ -350,7 +350,8 @@ class Memories(Held):
             found = find(opened.logbook.view, self._embedder, question_of(query, vector, limit, filters, effort))
             wanted = opened.traces.wanted(opened.device)
             candidates = considered(opened.logbook.view.state, found) if wanted else ()
-        return recording.searched(opened, found, candidates, query, turn)
+        model = None if vector is not None or self._embedder is None else self._embedder.name
+        return recording.searched(opened, found, candidates, query, turn, model)
 
     def recall(
         self,

@@ -26,6 +26,8 @@ from memseal.vault.tracing import FENCE, Traces
 
 # A cache is written when this many bytes of log were read that it does not cover: some twenty milliseconds of reading.
 _CACHE_WORTH = 1 << 18
+# What a memory in a checkpoint counts as: to open a vault whose logs are all covered takes its time too.
+_COVERED_BYTES = 256
 
 
 def stretcher(passphrase: str) -> Stretch:
@@ -92,19 +94,26 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
 def open_logs(folder: VaultFolder, device: Device, keychain: Keychain) -> Opened:
     """Read logs, from the cache where it holds and from the files for the rest."""
     cached = load_cache(folder, device, keychain)
-    logbook, covered = cached or (_with_checkpoint(folder, device, keychain, View()), 0)
+    logbook, covered = cached or (_with_checkpoint(folder, device, keychain, View()), None)
     logbook.load(device.marks.logs)
     if cached is None and logbook.view.state.erasures.ids:
         # One that was passed over may still hold what was erased: an erase may have been cut short, here or in a sync.
         logbook.view.content_went = True
     if logbook.view.pin_moved:
         logbook = rebuilt(folder, device, keychain, logbook.view)
-        covered = 0
+        covered = None
     opened = Opened(folder, device, keychain, logbook, list(device.findings))
-    opened.uncached = sum(log.end.length for log in logbook.logs.values()) - covered
+    lengths = sum(log.end.length for log in logbook.logs.values())
+    opened.uncached = _to_read(logbook) if covered is None else lengths - covered
     _note_rollback(opened)
     _note_put_back(opened)
     return opened
+
+
+def _to_read(logbook: Logbook) -> int:
+    """Return how many bytes an opening without a cache has to read, about."""
+    covered = 0 if not logbook.floor_applied else _COVERED_BYTES * logbook.view.state.count("1")
+    return covered + sum(log.end.length for log in logbook.logs.values())
 
 
 def _with_checkpoint(folder: VaultFolder, device: Device, keychain: Keychain, view: View) -> Logbook:
@@ -147,7 +156,7 @@ def follow_pin(opened: Opened) -> None:
     """Read the logs anew where the pinned model changed after vectors had come: those of the other model go."""
     if opened.logbook.view.pin_moved:
         opened.logbook = rebuilt(opened.folder, opened.device, opened.keychain, opened.logbook.view)
-        opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
+        opened.uncached = _to_read(opened.logbook)
 
 
 def rebuilt(folder: VaultFolder, device: Device, keychain: Keychain, before: View) -> Logbook:
@@ -270,7 +279,7 @@ def drop_stale_cache(opened: Opened) -> None:
         _mark_caches(opened, ())
         opened.folder.remove(VIEW)
         opened.logbook.view.content_went = False
-        opened.uncached = sum(log.end.length for log in opened.logbook.logs.values())
+        opened.uncached = _to_read(opened.logbook)
 
 
 def clean_traces(opened: Opened, texts: Collection[str] = ()) -> None:

@@ -16,7 +16,12 @@ from memseal.vault.tracing import note, readable
 
 
 def searched(
-    opened: Opened, found: Found, candidates: tuple[Candidate, ...], query: str | None, turn: str | None
+    opened: Opened,
+    found: Found,
+    candidates: tuple[Candidate, ...],
+    query: str | None,
+    turn: str | None,
+    embedder: str | None,
 ) -> Hits:
     """Return the hits of a search, and leave its trace."""
     trace_id = note(
@@ -27,6 +32,7 @@ def searched(
         served=[Given(hit.memory.id, int(hit.memory.state)) for hit in found.hits],
         candidates=candidates,
         time=time_value(found.query.period, "prefer"),
+        embedder=None if found.vector is None else embedder,
         **_of(found),
     )
     return Hits(found.hits, trace_id)
@@ -47,14 +53,15 @@ def recalled(opened: Opened, looked: Looked, packet: Packet, turn: str | None) -
         candidates=tuple(each._replace(served=each.memory in shown) for each in looked.candidates),
         time=receipt.time,
         receipt=receipt.to_value(),
-        **{**_of(found), "embedder": receipt.embedder},
+        embedder=receipt.embedder,
+        **_of(found),
     )
     return replace(packet, trace_id=trace_id)
 
 
 def injected(opened: Opened, text: str, about: str | None, turn: str | None) -> str | None:
     """Leave the trace of a text that went to a model, and return its id."""
-    pieces = [Piece(*piece) for piece in pieces_of(readable(text))]
+    pieces = [Piece(*piece) for piece in pieces_of(text)]
     served = dict.fromkeys(piece.memory for piece in pieces if piece.memory is not None)
     return note(
         opened, "injection", turn=turn, about=about, pieces=pieces, served=[Given(memory, 0) for memory in served]

@@ -128,6 +128,7 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
         if asked.vector is None and vector is not None
         else None
     )
+    stages.done("late")
     weighed = weigh(query, candidates, floor=floor, late=late)
     ranked = weighed.hits(asked.limit)
     counted = weighed.tally()

@@ -10,7 +10,7 @@ from memseal.errors import SqlRefused
 from memseal.format.trace import Trace
 from memseal.index.published import Published
 from memseal.memory.memory import from_microseconds
-from memseal.vault import explaining
+from memseal.vault.explaining import Lookup
 from memseal.vault.opening import Opened
 
 # Comments may stand before the first word.
@@ -59,11 +59,14 @@ class Statement:
         return cls(Published(statement), seconds)
 
     def fill(self, opened: Opened) -> None:
-        """Copy the rows that the statement may ask for."""
+        """Copy the rows of the state that the statement may ask for."""
         self._published.fill_from(opened.logbook.view.state.connection)
+
+    def fill_traces(self, wanted: Lookup) -> None:
+        """Copy the traces, where the statement may ask for them."""
         named = self._published.named & {"traces", "trace_memories"}
         if named:
-            kept = list(explaining.traces(opened, None, None, None, None))
+            kept = wanted.found()
             if "traces" in named:
                 self._published.fill("traces", map(_trace, kept))
             if "trace_memories" in named:

@@ -86,17 +86,19 @@ class Traces:
     def note(self, device: Device, trace: Trace) -> str | None:
         """Write a trace and return its id; None where none is kept, or it could not be written."""
         with self._busy:
-            if not self.wanted(device) or self._is_fenced():
+            if not self.wanted(device):
                 return None
             try:
+                if self._is_fenced():
+                    return None
                 # An answer that was being made while another thread erased comes after the traces were gone through.
                 self._append(device, without(trace, self._erased, ()) if self._erased else trace)
+                return None if self._took_back() else trace.id
             except (DiskError, FormatError):
                 # An answer is worth more than its trace; `finding` says how many are missing.
                 self._file = None
                 self.unwritten += 1
                 return None
-            return None if self._took_back() else trace.id
 
     def stop(self) -> None:
         """Keep no more in this opening."""
@@ -274,7 +276,7 @@ def note(
         surface=surface,
         turn=checked_turn(turn),
         served=tuple(served),
-        pieces=None if pieces is None else tuple(pieces),
+        pieces=None if pieces is None else tuple(piece._replace(text=readable(piece.text or "")) for piece in pieces),
         **others,
     )
     return opened.traces.note(opened.device, trace)

@@ -66,8 +66,8 @@ class Vault(Lifecycle, Deriving, LookingBack, Sessions, Upkeep, KeysAndDevices, 
         """Make a new vault in a folder that is not there or empty, and open it.
 
         `data_class` is general, medical (the passphrase costs twice as much memory to guess, keys are kept out of swap,
-        memories fade more slowly) or archival (they fade the most slowly); it stays. Raises `VaultExists` where anything
-        is at the path, `PassphraseEmpty`, `MemoryInvalid`, or a `DiskError`; then nothing was made.
+        memories fade more slowly) or archival (they fade the most slowly); it stays. Raises `VaultExists` where
+        anything is at the path, `PassphraseEmpty`, `MemoryInvalid`, or a `DiskError`; then nothing was made.
         """
         chosen = checked_class(data_class)
         name, stretch = naming.own_name(device_name), stretcher(passphrase)

@@ -2,8 +2,13 @@
 
 Three topics, each with one affinity and five atoms, one of them a decoy: it has the keywords of the question about the
 habit, and nothing to do with it. Asked with affinities and, in a second vault, without.
+
+    python tests/bench/probing/tiers.py
+
+The ranking was adjusted on these topics, so they prove that it does what it is for, and nothing about other texts.
 """
 
+import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -54,7 +59,10 @@ TOPICS = (
         ),
         "The hotel brochure: what guests typically eat in the morning, in pictures",
         "What do I typically eat in the morning?",
-        (("What happened to the porridge while Ines talked about her exam?", 3), ("Why did the porridge have raisins?", 1)),
+        (
+            ("What happened to the porridge while Ines talked about her exam?", 3),
+            ("Why did the porridge have raisins?", 1),
+        ),
     ),
     Topic(
         "“I practised the cello in the evening”; “An evening with the cello and the second suite by Bach”. Again and"
@@ -118,3 +126,14 @@ def run(folder: Path) -> dict[str, tuple[float, float]]:
         with filled(folder / name.replace(" ", "-"), affinities=affinities) as vault:
             results[name] = measure(vault)
     return results
+
+
+def main() -> None:
+    """Print the mean reciprocal ranks."""
+    with tempfile.TemporaryDirectory(prefix="memseal-probe-") as folder:
+        for name, (pattern, specific) in run(Path(folder)).items():
+            print(f"{name:12} habits {pattern:.2f}, single memories {specific:.2f}")
+
+
+if __name__ == "__main__":
+    main()

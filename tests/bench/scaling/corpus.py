@@ -7,8 +7,10 @@ its vector a mixture of theirs with noise.
 """
 
 import json
+import os
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,9 @@ from memseal.embedding.minilm import MiniLmEmbedder
 
 DIMENSION = 384
 BASE = 20_000
+QUESTIONS = 300
+KEPT = "MEMSEAL_BENCH_VECTORS"
+"""The variable that names the file in which the model's vectors are kept for all processes of a run."""
 QUERY_WORDS = 7
 PEOPLE = ("Ada", "Bela", "Caroline", "Deniz", "Emil")
 
@@ -40,7 +45,7 @@ def texts(first: int, count: int) -> list[str]:
 
 def vectors(first: int, count: int) -> NDArray[np.float32]:
     """Return the vectors of memories `first` and on, of unit length, shape (count, 384)."""
-    base = _base_vectors()
+    base = _base_vectors()[:BASE]
     if first < BASE:
         return base[first : first + count]
     rng = np.random.default_rng([2, first])
@@ -49,7 +54,7 @@ def vectors(first: int, count: int) -> NDArray[np.float32]:
     return _unit(share * one + (1 - share) * other + _noise(rng, count))
 
 
-def questions(count: int) -> list[str]:
+def questions(count: int = QUESTIONS) -> list[str]:
     """Return questions about the topics, in words of which some are frequent, as people ask."""
     rng = np.random.default_rng(3)
     vocabulary, topics = _vocabulary(), _topic_words()
@@ -62,9 +67,9 @@ def questions(count: int) -> list[str]:
     return asked
 
 
-def question_vectors(asked: list[str]) -> NDArray[np.float32]:
-    """Return the model's own vectors of the questions."""
-    return MiniLmEmbedder().embed(asked)
+def question_vectors() -> NDArray[np.float32]:
+    """Return the model's own vectors of all questions."""
+    return _base_vectors()[BASE:]
 
 
 def authors(first: int, count: int) -> list[str]:
@@ -113,7 +118,13 @@ def _base_words() -> NDArray[np.int64]:
 
 @cache
 def _base_vectors() -> NDArray[np.float32]:
-    return MiniLmEmbedder().embed(texts(0, BASE))
+    """Embed the first texts, or read what another process of this run embedded."""
+    file = Path(os.environ[KEPT])
+    if not file.exists():
+        made = MiniLmEmbedder().embed([*texts(0, BASE), *questions(QUESTIONS)])
+        np.save(file, made)
+    kept: NDArray[np.float32] = np.load(file)
+    return kept
 
 
 def _drawn(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.int64]:

@@ -50,6 +50,7 @@ def find(text: str, lexicon: Lexicon) -> Iterator[Span]:
         for match in pattern.finditer(text):
             start, end = match.span("value") if "value" in pattern.groupindex else match.span()
             start += _plain_beginning(text[start:end])
+            start += _person_before(text[start:end], lexicon)
             if (
                 start < end and text[start:end].casefold() not in NOT_NAMES and " " in text[start:end]
             ) or pattern is _CUE:
@@ -70,3 +71,10 @@ def _plain_beginning(name: str) -> int:
     """Return how long the words are before a name that only begin a sentence."""
     first, _, rest = name.partition(" ")
     return len(first) + 1 if rest and first.casefold() in NOT_NAMES else 0
+
+
+def _person_before(name: str, lexicon: Lexicon) -> int:
+    """Return how long a person's name and its comma are before a company's: Priya Nair, Globex Inc."""
+    before, comma, _ = name.partition(", ")
+    first, _, rest = before.partition(" ")
+    return len(before) + 2 if comma and rest and lexicon.is_first(first.casefold()) else 0

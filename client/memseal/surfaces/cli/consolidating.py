@@ -10,7 +10,7 @@ from memseal.memory.texts import parse_id
 from memseal.surfaces.cli import documents, exits
 from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines
-from memseal.surfaces.cli.pictures import shortened
+from memseal.surfaces.display import shortened
 from memseal.vault.consolidating import Planned
 
 _SHOWN = 200
@@ -54,7 +54,9 @@ def _undo(run: str, plan: bool, vault: VaultPath, passphrase_fd: PassphraseFd, a
     try:
         parse_id(run)
     except ValueError:
-        raise exits.WrongUsage("the id of a run has 32 hex digits: `memseal show ID` of what it made names it") from None
+        raise exits.WrongUsage(
+            "the id of a run has 32 hex digits: `memseal show ID` of what it made names it"
+        ) from None
     with open_vault(vault, passphrase_fd) as opened:
         taken_back = opened.undo_consolidation(run)
     if as_json:

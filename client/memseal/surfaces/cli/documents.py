@@ -49,8 +49,8 @@ What is listed here stays; a later version may add members. Errors are `error` w
 | quarantine | records (record, code, detail, dismissed) |
 | dismiss | dismissed (the record's name) |
 | reindex | embedded |
-| consolidate | plan, run (32 hex digits or null), made (id, rule, key, tier, type, seen, since, until, derived_from, … |
-| | … replaces, content) |
+| consolidate | plan, run (32 hex digits or null), made (id, rule, key, tier, type, seen, since, until, … |
+| | … derived_from, replaces, content) |
 | consolidate --undo | run, taken_back |
 | trace | traces (id, at, surface, turn, about, query, engine, considered, served: ids, erased: ids); … |
 | | … with ID trace (what a trace holds, text, is_exact, candidates with content, states and scores) |

@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from memseal.errors import MemoryInvalid
+from memseal.memory.data_class import DATA_CLASSES, GENERAL, checked_class
 from memseal.surfaces.cli import asking, exits
 from memseal.surfaces.cli.options import (
     AsJson,
@@ -44,16 +46,27 @@ def new_only(value: str) -> str:
     return value
 
 
+def _data_class(value: str) -> str:
+    try:
+        return checked_class(value)
+    except MemoryInvalid as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 def init(
     vault: VaultPath = None,
     device_name: DeviceName = None,
+    data_class: Annotated[
+        str, typer.Option(parser=_data_class, metavar="CLASS", help=f"One of {', '.join(DATA_CLASSES)}; it stays.")
+    ] = GENERAL,
     passphrase_fd: PassphraseFd = None,
     as_json: AsJson = False,
 ) -> int:
     """Make a new vault and show its emergency kit (in the JSON too: a secret)."""
     path = free_place(vault)
     passphrase = asking.first_passphrase(passphrase_fd)
-    with Vault.create(path, passphrase, device_name=device_name, embedder=embedder_choice()) as made:
+    embedder = embedder_choice()
+    with Vault.create(path, passphrase, device_name=device_name, embedder=embedder, data_class=data_class) as made:
         kit, status = made.emergency_kit, made.status()
     if as_json:
         write_json({"vault": {"path": status.path, "id": status.vault_id}, "emergency_kit": kit})

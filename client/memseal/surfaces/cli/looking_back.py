@@ -128,7 +128,7 @@ def _keep(days: int | None, megabytes: int | None, vault: Any, passphrase_fd: in
 
 
 def _show_trace(console: Console, each: Trace) -> None:
-    line = Text(f"{each.surface:<10}", "bold cyan")
+    line = Text().append(f"{visible(each.surface):<10}", "bold cyan")
     line.append(f" {moment(from_microseconds(each.at))}  ", "dim")
     line.append(_asked(each))
     write_lines(console, line)
@@ -201,7 +201,7 @@ def _show_rows(console: Console, rows: Rows) -> None:
         return
     table = Table(header_style="bold")
     for name in rows.columns:
-        table.add_column(Text(visible(name)))
+        table.add_column(Text(visible(name)), overflow="fold")
     for row in rows.rows:
         table.add_row(*(Text(shortened(_cell(cell), _CELL_MOST)) for cell in row))
     console.print(table)

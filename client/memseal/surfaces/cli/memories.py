@@ -7,6 +7,7 @@ import typer
 from memseal.memory.memory import DEFAULT_KIND, Memory
 from memseal.memory.memory import State as MemoryState
 from memseal.memory.texts import parse_id
+from memseal.recall.late import Effort
 from memseal.recall.query import TimeRule
 from memseal.surfaces.cli import documents, exits
 from memseal.surfaces.cli.options import (
@@ -44,6 +45,12 @@ _NO_BUDGET: Final = 1_000_000_000
 def _time_rule(value: str) -> str:
     if value not in get_args(TimeRule):
         raise typer.BadParameter(f"choose one of {', '.join(get_args(TimeRule))}")
+    return value
+
+
+def _effort(value: str) -> str:
+    if value not in get_args(Effort):
+        raise typer.BadParameter(f"choose one of {', '.join(get_args(Effort))}")
     return value
 
 
@@ -117,6 +124,9 @@ def recall(
     floor: Annotated[
         float | None, typer.Option(metavar="X", min=-1, max=1, help="The likeness from which meaning counts.")
     ] = None,
+    effort: Annotated[
+        str, typer.Option(parser=_effort, metavar="EFFORT", help="How closely meaning counts: economy, default, best.")
+    ] = "default",
     kind: Kind = None,
     memory_type: Type = None,
     tier: Tier = None,
@@ -137,9 +147,9 @@ def recall(
         kind=kind, type=memory_type, tier=tier, tags=tag, author=author, thread=thread, source=source, since=since,
         until=until, as_of=as_of, state=state,
     )  # fmt: skip
-    rule = cast("TimeRule", time)
+    rule, means = cast("TimeRule", time), cast("Effort", effort)
     with open_vault(vault, passphrase_fd, read_only=True) as opened:
-        packet = opened.recall(query, budget, limit=limit, floor=floor, time=rule, **chosen)
+        packet = opened.recall(query, budget, limit=limit, floor=floor, time=rule, effort=means, **chosen)
     if as_json:
         write_json(documents.of_packet(query, packet))
     elif prompt:

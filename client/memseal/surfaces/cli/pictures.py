@@ -8,6 +8,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from memseal.errors import Finding
+from memseal.memory.data_class import GENERAL
 from memseal.memory.memory import Memory, State
 from memseal.memory.traits import ATOM, Location
 from memseal.recall.packet import Packet, Recalled
@@ -62,6 +63,8 @@ def _reasons(hit: Recalled) -> str:
     parts = [f"score {hit.score:.2f}"]
     if hit.why.cosine is not None:
         parts.append(f"meaning {hit.why.cosine:.2f}")
+    if hit.why.late is not None:
+        parts.append(f"word by word {hit.why.late:.2f}")
     if hit.why.terms:
         parts.append(f"words: {visible(', '.join(hit.why.terms))}")
     if hit.why.date > 0:
@@ -141,6 +144,7 @@ def show_status(console: Console, status: Status) -> None:
     rows: list[tuple[str, str | None]] = [
         ("vault", status.path),
         ("id", status.vault_id),
+        ("data class", None if status.data_class == GENERAL else status.data_class),
         ("memories", f"{status.active} active, {status.superseded} superseded, {status.retracted} retracted"),
         ("model", model),
         ("keys", f"epoch {status.epoch}, keyring version {status.keyring_version}"),

@@ -57,9 +57,11 @@ bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python tests/bench/vault.py
 	$(BIN)/python tests/bench/container.py
+	$(BIN)/python tests/bench/scale.py --sizes 10000 100000
 	$(BIN)/python tests/bench/server.py
 	$(BIN)/python tests/bench/sync.py
 	$(BIN)/python tests/bench/sanitizer.py
+	$(BIN)/python tests/bench/probes.py
 	$(if $(LOCOMO),$(BIN)/python tests/bench/locomo.py $(LOCOMO),@echo 'LOCOMO=path/to/locomo.json runs the recall benchmark too')
 
 clean:

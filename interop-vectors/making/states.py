@@ -19,6 +19,7 @@ def add(book: Book) -> None:
     _add_doubles(group)
     _add_settings(group)
     _add_erases(group)
+    _add_erased_proposals(group)
     _add_passed_over(group)
 
 
@@ -315,6 +316,27 @@ def _add_settings(group: Group) -> None:
         story,
         settings={"any": "new"},
     )
+
+
+def _add_erased_proposals(group: Group) -> None:
+    name = f"proposal/{ident('a').hex()}"
+    value = {"operation": remember("a"), "why": "said", "at": AT}
+    proposal = {"op": "setting", "id": ident("s"), "name": name, "value": value, "at": AT}
+    _merges(group, "proposal", "a proposal is a setting", Story().write(proposal), settings={name: value})
+    story = Story().write(proposal).write(erase("x", "a"))
+    _merges(group, "proposal-erased", "an erase that names a proposal's id removes it", story, erased=["a"])
+    story = Story().write(erase("x", "a")).write(proposal)
+    title = "a proposal that comes after its erase has no effect"
+    _merges(group, "proposal-erased-early", title, story, erased=["a"])
+    others = {
+        "capitals": f"proposal/{ident('a').hex().upper()}",
+        "short": f"proposal/{ident('a').hex()[:-1]}",
+        "other": f"decision/{ident('a').hex()}",
+    }
+    for kind, other in others.items():
+        story = Story().write(proposal | {"name": other}).write(erase("x", "a"))
+        title = f"a setting of another name ({kind}) is no proposal, and stays"
+        _merges(group, f"proposal-{kind}", title, story, erased=["a"], settings={other: value})
 
 
 def _add_erases(group: Group) -> None:

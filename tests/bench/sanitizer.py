@@ -17,6 +17,7 @@ import re
 import resource
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +107,8 @@ def vaultmem() -> Tool:
     load, is_package = spacy.load, spacy.util.is_package
     path = importlib.import_module(DEFAULT_MODEL)
     spacy.util.is_package = lambda name: name == "en_core_web_sm" or is_package(name)
-    spacy.load = lambda name, **options: path.load(**options) if name == "en_core_web_sm" else load(name, **options)
+    loaded = cache(path.load)  # once, or a new session for each text would mostly load
+    spacy.load = lambda name, **options: loaded() if name == "en_core_web_sm" else load(name, **options)
     kind = importlib.import_module("vaultmem.sanitize").Sanitizer
 
     def session() -> tuple[Callable[[str], str], Callable[[str], str]]:

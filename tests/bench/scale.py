@@ -91,7 +91,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="memseal-scale-") as folder:
         os.environ[corpus.KEPT] = str((options.vectors or Path(folder) / "vectors.npy").absolute())
-        results = measured(Path(folder), options.sizes, options.rivals, Console())
+        # As wide as the tables need, also where the output goes to a file.
+        console = Console(width=max(110, Console().width))
+        results = measured(Path(folder), options.sizes, options.rivals, console)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if options.plot:

@@ -7,6 +7,7 @@ import pytest
 from memseal.capture.drawing import MAX_FACTS, Drawn, draw
 from memseal.capture.messages import Message
 from memseal.capture.sensitive import COVER, covered
+from tests.bench.probing.captures import CARRIERS, core, secrets_of
 
 KEY = "sk-" + "live-4f9a8b7c6d5e4f3a2b1c"
 
@@ -58,6 +59,14 @@ def test_sensitive_fact_is_refused_unless_it_is_allowed(sentence: str, category:
     assert texts(drawn(sentence)) == []
     assert drawn(sentence).refused == {category: 1}
     assert texts(drawn(sentence, category)) == [sentence]
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_no_secret_of_any_shape_is_drawn_in_any_sentence(seed: int) -> None:
+    for number, secret in enumerate(secrets_of(seed, len(CARRIERS) ** 2)):
+        carrier = CARRIERS[(number + number // len(CARRIERS)) % len(CARRIERS)]
+        found = drawn(carrier.format(secret), "financial", "medical")
+        assert not [text for text in texts(found) if core(secret) in text]
 
 
 def test_report_counts_and_has_no_text() -> None:

@@ -35,6 +35,7 @@ def _memories(draw: st.DrawFn) -> Remember:
         tags=tuple(draw(st.lists(st.sampled_from(_TAGS), unique=True))),
         author=draw(st.sampled_from([None, "", "Ann"])),
         captured_at=draw(st.sampled_from([None, 0])),
+        others=draw(st.sampled_from([{}, {}, {"tier": "composite", "derived_from": [_IDS[0], _IDS[1]]}])),
     )
     row = 0 if draw(st.booleans()) else None
     of = draw(st.none() | _ids)

@@ -6,10 +6,12 @@ from hypothesis import given, settings
 
 from memseal.errors import FormatError
 from memseal.format.content import Column
+from memseal.format.values import decode_value
 from memseal.index.state import VaultState
 from memseal.index.view import EMBEDDING, View, decoded
 from memseal.memory.memory import Draft
 from memseal.memory.operations import Embed, Meta, Remember, Setting, encode_operation, make_stamp
+from memseal.memory.traits import sources_of
 from tests.index.histories import MODEL, apply, told_in_two_orders, vector
 from tests.index.reference import Reference, Stamped, Told
 
@@ -47,6 +49,24 @@ def test_digest_is_equal_for_every_order_grouping_and_repetition(
         digests.add(view.state.digest())
         assert {(double.again.id, double.stamp) for double in view.state.doubles.due()} == reference.doubles()
     assert len(digests) == 1
+
+
+@given(told_in_two_orders())
+def test_what_was_derived_from_what_is_known_alike_in_every_order(
+    orders: tuple[list[list[Stamped]], list[list[Stamped]]],
+) -> None:
+    known = list[object]()
+    for records in orders:
+        view = pinned_view()
+        for record in records:
+            apply(view, record)
+        rows = view.state.connection.execute("SELECT derived, source FROM sources ORDER BY 1, 2").fetchall()
+        held = view.state.connection.execute("SELECT id, others FROM memories ORDER BY 1").fetchall()
+        assert rows == [
+            (each, source) for each, others in held if others for source in sources_of(decode_value(others))
+        ]
+        known.append((rows, view.state.erasures.orphans()))
+    assert known[0] == known[1]
 
 
 @given(told_in_two_orders())

@@ -33,8 +33,8 @@ def standing(
     "query",
     [
         "What do I usually drink?",
-        "how does Ada deal with stress",
-        "Which kind of tea do we like?",
+        "how does Ada normally deal with stress",
+        "Which kind of tea do we prefer?",
         "my favourite food",
         "WHAT DO I DO EVERY EVENING",
     ],
@@ -51,6 +51,7 @@ def test_question_about_a_habit(query: str) -> None:
         "What do I have on May 8, 2023?",
         "dentist",
         "Where is the key?",
+        "What does Ada like?",
         "I do what I like",
         "",
         "was trinkt Ada",

@@ -34,10 +34,18 @@ from memseal.vault import compacting, parts, versions
 from memseal.vault.covering import coverage
 from memseal.vault.settling import object_file
 from memseal.vault.writing import embed_batches
-from tests.sync.devices import Device, first_device, first_that_wrote, joined_device, restored, second_that_wrote
+from tests.sync.devices import (
+    Device,
+    crashes_of,
+    first_device,
+    first_that_wrote,
+    joined_device,
+    restored,
+    second_that_wrote,
+)
 from tests.sync.memory_remote import MemoryRemote, MemoryTransport
-from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, Crash, Mishap
-from tests.vault.small_vault import everything, power_off
+from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice
+from tests.vault.small_vault import everything
 
 Operations = list[dict[str, Any]]
 Rows = dict[bytes, Row]
@@ -476,16 +484,6 @@ def test_part_of_many_small_records_is_taken(
     assert of_all(victim) == ALL
 
 
-def crashed(device: Device, step: int, fate: Choice) -> tuple[Device, bool]:
-    """The device after a synchronisation that stopped at a change of its disk, and whether it came so far."""
-    device.disk.mishap = Mishap(device.disk.changed + step)
-    with contextlib.suppress(Crash):
-        device.sync()
-    happened = device.disk.mishap.happened
-    power_off(device.vault)
-    return restored(device.disk.after_crash(fate), device.folder), happened
-
-
 @pytest.mark.parametrize("fate", [ALL_KEPT, ALL_LOST])
 @pytest.mark.parametrize("forged", [False, True])
 def test_crash_at_any_step_of_taking_over_a_false_checkpoint_loses_nothing(
@@ -494,19 +492,17 @@ def test_crash_at_any_step_of_taking_over_a_false_checkpoint_loses_nothing(
     changed = [{**value, "content": "forged"} for value in held(hostile) if "content" in value]
     commit(hostile, remote, changed if forged else [])
     victim.close()
-    before, happened, step = victim.disk.copy(), True, 0
-    while happened:
-        there = remote.copy()
+    stops = list(crashes_of(victim.disk, victim.folder, remote, Device.sync, fate))
+    assert len(stops) > 3
+    for found, there in stops:
         with there.connected():
-            device, happened = crashed(restored(before, victim.folder), step, fate)
+            device = restored(found, victim.folder)
             device.sync()
             device.reopen(from_cache=False)
             assert of_all(device) - {"forged"} == ALL
             # What has one id is named for as long as both are there; of which the true one may be the checkpoint's.
             assert codes(device) <= ({"id_taken"} if forged else set())
             device.close()
-        step += 1
-    assert step > 5
     victim.reopen(from_cache=True)
 
 
@@ -523,18 +519,16 @@ def test_crash_at_any_step_of_a_restored_device_that_takes_a_floor_over_loses_no
     old = restored(backup, victim.folder)
     old.vault.remember("after the restore", source="test")
     old.close()
-    before, happened, step = old.disk.copy(), True, 0
-    while happened:
-        there = remote.copy()
+    stops = list(crashes_of(old.disk, victim.folder, remote, Device.sync, fate))
+    assert len(stops) > 3
+    for found, there in stops:
         with there.connected():
-            device, happened = crashed(restored(before, victim.folder), step, fate)
+            device = restored(found, victim.folder)
             device.sync()
             device.reopen(from_cache=False)
             assert of_all(device) == ALL | {"after the backup", "after the restore"}
             assert codes(device) == set()
             device.close()
-        step += 1
-    assert step > 5
     victim.reopen(from_cache=True)
 
 

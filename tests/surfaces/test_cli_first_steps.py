@@ -152,3 +152,11 @@ def test_damaged_checkpoint_of_a_vault_without_a_server_names_repair(
     assert ["memseal repair --to COPY" in run.out + run.err for run in runs[:2]] == [True, True]
     assert [": sync" in run.out + run.err for run in runs] == [False] * 3
     assert cli("repair", "--to", str(vault.parent / "copy"), "--yes").code in (exits.DONE, exits.NOT_ALL)
+
+
+def test_data_class_is_chosen_when_the_vault_is_made(cli: Command, tmp_path: Path) -> None:
+    place = str(tmp_path / "medical")
+    assert cli("init", "--vault", place, "--data-class", "secret").code == exits.USAGE
+    assert cli("init", "--vault", place, "--data-class", "medical").code == exits.DONE
+    assert cli("status", "--vault", place, "--json").document["data_class"] == "medical"
+    assert "medical" in cli("status", "--vault", place).out

@@ -1,6 +1,6 @@
 """Devices that share a vault and a remote in memory."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +12,8 @@ from memseal.vault.proving import KitOpener
 from memseal.vault.syncing import SyncReport
 from memseal.vault.vault import Vault
 from tests.sync.memory_remote import ADDRESS, MemoryRemote
-from tests.vault.crash_disk import CrashDisk
-from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
+from tests.vault.crash_disk import Choice, CrashDisk, NotingDisk
+from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, power_off, stretch_of
 
 
 @dataclass
@@ -60,6 +60,47 @@ def restored(backup: CrashDisk, folder: Path, passphrase: str = PASSPHRASE) -> D
     if name != folder.name:
         disk.rename(disk.root / name, folder)
     return Device(folder, disk, passphrase)
+
+
+class _NotingBoth(NotingDisk):
+    """A disk that notes with itself how the remote was before each change."""
+
+    def __init__(self, disk: CrashDisk, remote: MemoryRemote) -> None:
+        super().__init__(disk)
+        self.remotes = list[MemoryRemote]()
+        self._remote = remote
+
+    def _step(self, operation: str, path: Path) -> None:
+        self.remotes.append(self._remote.copy())
+        super()._step(operation, path)
+
+
+def crashes_of(
+    disk: CrashDisk, folder: Path, remote: MemoryRemote, do: Callable[[Device], object], fate: Choice
+) -> Iterator[tuple[CrashDisk, MemoryRemote]]:
+    """Yield the disk as a crash at each step of an act leaves it, and the remote of that moment: what is alike, once.
+
+    The act is done once, by a device on a copy of the disk, with a copy of the remote.
+    """
+    there = remote.copy()
+    noting = _NotingBoth(disk, there)
+    with there.connected():
+        device = Device(folder, noting)
+        opened = len(noting.before)
+        do(device)
+        power_off(device.vault)
+    stops = [*zip(noting.before, noting.remotes, strict=True), (noting, there)]
+    seen = set[object]()
+    for stopped, then in stops[opened:]:
+        found = stopped.after_crash(fate)
+        if (content := (found.all_there(), _all_there(then))) not in seen:
+            seen.add(content)
+            yield found, then
+
+
+def _all_there(remote: MemoryRemote) -> object:
+    logs = frozenset((stream_id, log.start, log.end) for stream_id, log in remote.logs.items())
+    return len(remote.versions), logs, frozenset(remote.objects)
 
 
 def first_device(path: Path) -> Device:

@@ -31,10 +31,10 @@ from memseal.vault.joining import join_with
 from memseal.vault.proving import RecoveryOpener
 from memseal.vault.syncing import SyncReport
 from memseal.vault.versions import Change
-from tests.sync.devices import Device, first_device, joined_device, restored
+from tests.sync.devices import Device, crashes_of, first_device, joined_device, restored
 from tests.sync.memory_remote import ADDRESS, Break, MemoryRemote
-from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, Crash, CrashDisk, Mishap
-from tests.vault.small_vault import PASSPHRASE, power_off, stretch_of
+from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, CrashDisk
+from tests.vault.small_vault import PASSPHRASE, stretch_of
 
 NEW_PASSPHRASE = "a new passphrase"
 BEFORE = {"from one", "from two", "from three"}
@@ -591,28 +591,15 @@ def is_joined(world: World, device: Device) -> None:
 @pytest.mark.parametrize("fate", [ALL_KEPT, ALL_LOST])
 def test_crash_at_any_step_of_a_join_loses_nothing(world: World, fate: Choice) -> None:
     before, remote = forked_twice(world)
-    happened, step = True, 0
-    while happened:
-        with remote.copy().connected():
-            device = restored(before, world.one.folder)
-            device.disk.mishap = Mishap(device.disk.changed + step)
-            happened = False
-            try:
-                accept(device)
-                device.disk.mishap = None
-                device.close()
-            except Crash:
-                happened = True
-                power_off(device.vault)
-                device = Device(device.folder, device.disk.after_crash(fate))
-                # Offline, too, nothing is missed.
-                assert contents(device) >= ALL - {"two alone"}
-            else:
-                device = Device(device.folder, device.disk)
+    stops = list(crashes_of(before, world.one.folder, remote, accept, fate))
+    assert len(stops) > 10
+    for found, there in stops:
+        with there.connected():
+            device = restored(found, world.one.folder)
+            # Offline, too, nothing is missed.
+            assert contents(device) >= ALL - {"two alone"}
             is_joined(world, device)
             device.close()
-        step += 1
-    assert step > 20
 
 
 @pytest.mark.parametrize("moment", Break)

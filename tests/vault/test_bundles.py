@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memseal.errors import (
     BundlePassphrase,
+    CaptureOff,
     DiskError,
     FormatError,
     MemoryUnknown,
@@ -98,6 +99,19 @@ def test_a_bundle_holds_the_whole_state(vault: Vault) -> None:
     assert bundle.findings == ()
     assert bundle.state_digest() == vault.state_digest()
     assert told(bundle) == told(vault)
+
+
+def test_proposals_come_with_a_bundle_but_no_switch_and_nothing_that_was_erased(vault: Vault, other: Vault) -> None:
+    vault.set_capture(True)
+    kept, gone = (vault.remember(text, source="web", trusted=False) for text in ("tea at five", "tea at six"))
+    bundle = read(written(vault))
+    take_in(other, bundle)
+    assert [each.id for each in other.proposals()] == [kept.id, gone.id]
+    with pytest.raises(CaptureOff):
+        other.capture([])
+    other.erase(gone.id)
+    assert take_in(other, bundle).new_operations == 0
+    assert [each.id for each in other.proposals()] == [kept.id]
 
 
 def test_vectors_are_in_a_bundle_bit_by_bit(vault: Vault) -> None:

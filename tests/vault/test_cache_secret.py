@@ -101,3 +101,14 @@ def test_crash_at_any_step_of_an_erase_leaves_no_cache_of_before_that_opens(
             assert again.status().findings == []
         step += 1
     assert step > 10
+
+
+def test_vault_whose_memories_all_lie_in_a_checkpoint_has_a_cache_after_an_erase(path: Path, disk: CrashDisk) -> None:
+    with open_vault(path, disk) as vault:
+        erase(vault)
+    with open_vault(path, disk) as vault:
+        opened = vault._opened
+        cached = load_cache(opened.folder, opened.device, opened.keychain)
+        assert cached is not None
+        assert [memory.content for memory in vault.list()] == ["to be kept"]
+        cached[0].view.close()

@@ -103,6 +103,14 @@ def test_refused_categories_are_counted_and_can_be_allowed_but_for_credentials(v
         vault.set_capture(True, allow=["credentials"])
 
 
+def test_vault_of_the_medical_class_takes_medical_facts(tmp_path: Path) -> None:
+    (tmp_path / "clinic").mkdir()
+    with Vault.create(tmp_path / "clinic", "a passphrase", embedder=None, data_class="MEDICAL") as vault:
+        vault.set_capture(True)
+        captured = say(vault, "I'm allergic to nuts. My salary is low.")
+        assert (len(captured.proposed), captured.refused) == (1, {"financial": 1})
+
+
 def test_capture_leaves_a_trace_that_an_erase_reaches(vault: Vault) -> None:
     captured = say(vault, "I live in Oslo.")
     (trace,) = [each for each in vault.traces() if each.surface == "capture"]

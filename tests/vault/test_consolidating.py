@@ -1,6 +1,6 @@
 """Composites and affinities in a vault: written, found, undone, erased."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import pytest
 
 from memseal.errors import MemoryInvalid, MemoryUnknown
 from memseal.memory.memory import State
+from memseal.sanitize import Sanitizer
 from memseal.vault.vault import Vault
 from tests.vault.small_vault import everything, new_folder, open_vault
 
@@ -149,8 +150,8 @@ def test_secret_in_a_memory_is_not_copied(vault: Vault) -> None:
 class Mask:
     """A sanitizer that knows one word."""
 
-    def sanitize(self, content: str, /) -> str:
-        return content.replace("oat", "[MILK_1]")
+    def sanitize_many(self, texts: Sequence[str], /) -> list[str]:
+        return [text.replace("oat", "[MILK_1]") for text in texts]
 
     def restore(self, reply: str, /) -> str:
         return reply.replace("[MILK_1]", "oat")
@@ -171,6 +172,20 @@ def test_wording_sees_sanitized_text_alone_and_its_answer_is_restored(vault: Vau
         f"Coffee with oat milk, time and again ({number})." for number in range(1, len(seen) + 1)
     }
     assert vault.consolidate(wording=wording, sanitizer=Mask()).made == ()
+
+
+def test_real_sanitizer_gives_the_names_back(vault: Vault) -> None:
+    seen = list[str]()
+
+    def wording(prompt: str) -> str:
+        seen.append(prompt)
+        return prompt.splitlines()[-1].partition(": ")[2]
+
+    for number in range(6, 12):
+        coffee(vault, number, " with Sarah Chen")
+    done = vault.consolidate(wording=wording, sanitizer=Sanitizer(contacts=["Sarah Chen"], model=None))
+    assert not any("Sarah" in prompt for prompt in seen)
+    assert any("with Sarah Chen" in each.content for each in done.made)
 
 
 def test_wording_without_a_sanitizer_is_refused(vault: Vault) -> None:

@@ -18,10 +18,12 @@ from memseal.vault import opening, passphrases, writing
 from memseal.vault.cache import cache_damage
 from memseal.vault.device import Device, open_device, read_device_file
 from memseal.vault.keychain import Keychain, Stream, load_keyring
+from tests.profile import THOROUGH
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
-STRIDE = 29  # of the bytes of a log's bodies and of the cache, one in so many is tried on the whole vault
+# Of the bytes of a log's bodies and of the cache, one in so many is tried on the whole vault.
+STRIDE = 29 if THOROUGH else 67
 
 
 @dataclass(frozen=True)

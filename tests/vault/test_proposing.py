@@ -12,6 +12,7 @@ from memseal.errors import MemoryUnknown, ProposalUnknown
 from memseal.memory.memory import State
 from memseal.store.folder import VaultFolder
 from memseal.vault.adopting import Past
+from memseal.vault.checkpoints import read_manifest, read_part
 from memseal.vault.vault import Vault
 from tests.sync.devices import Device, first_device, joined_device
 from tests.sync.memory_remote import MemoryRemote
@@ -154,10 +155,25 @@ def test_proposals_survive_reopening(path: Path) -> None:
 
 def test_text_of_a_rejected_proposal_leaves_the_next_checkpoint(vault: Vault) -> None:
     held = vault.remember("tea at five", source="web", trusted=False)
+    waiting = vault.remember("tea at six", source="web", trusted=False)
     vault.reject(held.id)
     vault.compact()
-    names = dict(vault._opened.logbook.view.state.settings_named("proposal/"))
-    assert names == {f"proposal/{held.id}": None}
+    opened = vault._opened
+    floor = opened.keychain.keyring.public.floor
+    assert floor is not None
+    manifest = read_manifest(opened.folder, opened.keychain, floor)
+    said = repr(
+        [
+            record.meta
+            for entry in manifest.parts
+            for record in read_part(opened.folder, opened.keychain.vault_id, entry, [])
+        ]
+    )
+    assert "tea at six" in said
+    assert "tea at five" not in said
+    assert {name for name, value in opened.logbook.view.state.settings_named("proposal/") if value} == {
+        f"proposal/{waiting.id}"
+    }
 
 
 def test_proposal_and_decision_reach_the_other_device(two: tuple[Device, Device]) -> None:

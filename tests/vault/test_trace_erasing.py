@@ -1,5 +1,6 @@
 """What an erase takes away is gone from the traces too, whatever happens meanwhile."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from memseal.format.trace import Piece
 from memseal.store.disk import OsDisk
 from memseal.store.folder import TRACES, VaultFolder
 from memseal.vault import tracing
-from tests.vault.small_vault import new_folder, open_vault
+from tests.vault.crash_disk import ALL_KEPT, Choice, Crash, CrashDisk, Mishap
+from tests.vault.small_vault import new_folder, open_vault, power_off
 
 
 @pytest.fixture
@@ -165,3 +167,47 @@ def test_file_that_cannot_be_read_goes_with_an_erase(vault: Vault, path: Path) -
     file.write_bytes(b"\0" * 64 + file.read_bytes()[64:])
     vault.erase(nuts.id)
     assert files(path) == []
+
+
+# ── power cuts ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _asked(path: Path) -> CrashDisk:
+    """A disk with a vault that was asked something, and let go of; the traces are not durable yet."""
+    disk = CrashDisk(path.parent)
+    new_folder(path, disk)
+    vault = open_vault(path, disk)
+    vault.remember("I react badly to cashews", source="chat")
+    for _ in range(3):
+        vault.recall("cashews")
+    vault.search("walnuts")
+    power_off(vault)
+    return disk
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_power_cut_costs_traces_alone_and_no_damage_of_theirs_outlives_an_erase(path: Path, seed: int) -> None:
+    found = _asked(path).after_crash(Choice(None, seed))
+    with open_vault(path, found) as vault:
+        (nuts,) = vault.list()
+        assert len(vault.traces()) <= 4
+        assert all(finding.where.startswith(TRACES) for finding in vault.verify())
+        vault.erase(nuts.id)
+        assert vault.verify() == []
+
+
+def test_erase_that_a_power_cut_stops_anywhere_is_done_at_the_next_opening(path: Path) -> None:
+    before, step, mishap = _asked(path).after_crash(ALL_KEPT), 0, Mishap(0)
+    while mishap.happened or step == 0:
+        disk, step = before.copy(), step + 1
+        vault = open_vault(path, disk)
+        disk.mishap = mishap = Mishap(disk.changed + step)
+        with contextlib.suppress(Crash):
+            vault.erase(vault.list()[0].id)
+        power_off(vault)
+        with open_vault(path, disk.after_crash(Choice(None, step))) as opened:
+            left = list(opened._opened.traces.read(opened._opened.device))
+            if not opened.count(state="all"):
+                assert "cashews" not in " ".join(str(vars(trace)) for trace in left)
+                assert [each.progress for each in opened.erasures()[0].places if each.name == TRACES] == ["gone"]
+    assert step > 5

@@ -42,7 +42,7 @@ class Masks:
         self._lock = Lock()
 
     def of(self, where: str, values: Sequence[Any]) -> NDArray[np.bool_]:
-        """Return for each `n` whether a condition holds; nobody writes into what is returned."""
+        """Return for each `n` whether a condition holds; what is returned cannot be written."""
         key = (where, tuple(values))
         with self._lock:
             size = 1 + (self._one("SELECT max(n) FROM memories") or 0)
@@ -53,6 +53,7 @@ class Masks:
             mask = self._kept.pop(key, np.empty(0, np.bool_))
             if mask.size < size:
                 mask = np.concatenate([mask, self._read(where, values, mask.size, size)])
+                mask.setflags(write=False)
             if mask.size >= _KEPT_FROM:
                 self._kept[key] = mask
                 while len(self._kept) > 1 and sum(each.size for each in self._kept.values()) > _KEPT_BYTES:

@@ -251,7 +251,8 @@ class VaultState:
             self.connection.execute(f"DELETE FROM {table} WHERE target = ?", (memory_id,))  # noqa: S608 - our own text
         self.connection.execute("UPDATE retractions SET reason = NULL WHERE target = ?", (memory_id,))
         self.doubles.forget(memory_id)
-        proposed = self.connection.execute("DELETE FROM settings WHERE name = ?", (PROPOSAL + memory_id.hex(),)).rowcount
+        name = PROPOSAL + memory_id.hex()
+        proposed = self.connection.execute("DELETE FROM settings WHERE name = ?", (name,)).rowcount
         row = self.connection.execute("SELECT n, of FROM memories WHERE id = ?", (memory_id,)).fetchone()
         if row is None:
             return proposed > 0
@@ -318,12 +319,6 @@ class VaultState:
             query = f"SELECT n, coalesce(type, type_of(content)) FROM memories WHERE n IN ({','.join('?' * len(some))})"  # noqa: S608
             self._episodic.update((n, kind == "episodic") for n, kind in self.connection.execute(query, some))
         return np.array([self._episodic.get(number, False) for number in numbers.tolist()], np.bool_)
-
-    def derived_mask(self, where: str, values: Sequence[Any]) -> NDArray[np.bool_] | None:
-        """Return for each `n` whether it was made of others and a condition holds; None where nothing was."""
-        if self._one("SELECT 1 FROM memories WHERE tier IS NOT NULL LIMIT 1") is None:
-            return None
-        return self.mask(f"m.tier IS NOT NULL AND {where}", values)
 
     def setting(self, name: str) -> Any:
         """Return a setting's value, or None."""
@@ -492,9 +487,7 @@ class VaultState:
             f"INSERT INTO memories_text (memories_text, rowid, content, author) SELECT 'delete', * FROM ({_TEXT})",  # noqa: S608
             (number,),
         )
-        self.connection.execute(
-            "DELETE FROM sources WHERE derived = (SELECT id FROM memories WHERE n = ?)", (number,)
-        )
+        self.connection.execute("DELETE FROM sources WHERE derived = (SELECT id FROM memories WHERE n = ?)", (number,))
         self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
 
     def _add_tags(self, operations: Iterable[Remember]) -> None:

@@ -65,7 +65,7 @@ def proposed_id(name: str) -> bytes:
     """Return the id in the name of a proposal's setting; no bytes where it has none."""
     digits = name.removeprefix(PROPOSAL)
     # `fromhex` would pass over white space, and take capitals: such names are no proposals.
-    if len(digits) != 2 * ID_SIZE or not set(digits) <= set("0123456789abcdef"):
+    if digits == name or len(digits) != 2 * ID_SIZE or not set(digits) <= set("0123456789abcdef"):
         return b""
     return bytes.fromhex(digits)
 

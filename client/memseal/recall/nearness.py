@@ -15,6 +15,8 @@ SAME_MEANING: Final = 0.93
 # Of texts of two words half is another; of many other words the texts are two statements.
 LEAST_WORDS: Final = 3
 MOST_DIFFERENCES: Final = 4
+MOST_COMPARISONS: Final = 500_000
+"""Where all texts are made of the same few words, so many pairs are compared, in about a second, and no more."""
 
 
 class Near(NamedTuple):
@@ -43,10 +45,11 @@ def near_pairs(texts: Mapping[int, frozenset[str]], least: float = ALIKE_WITH_ME
 
     Two sets with an index of at least t share a word among the first |x| − ⌈t·|x|⌉ + 1 of each, in any one order of
     words (Chaudhuri, Ganti, Kaushik: A Primitive Operator for Similarity Joins, 2006); with the rarest first few pairs
-    are left to compare.
+    are left to compare. After `MOST_COMPARISONS` it ends.
     """
     counts = Counter(word for words in texts.values() for word in words)
     beginnings = defaultdict[str, list[int]](list)
+    left = MOST_COMPARISONS
     for key, words in texts.items():
         if len(words) < LEAST_WORDS:
             continue
@@ -55,6 +58,9 @@ def near_pairs(texts: Mapping[int, frozenset[str]], least: float = ALIKE_WITH_ME
             for other in beginnings[word]:
                 if other not in compared:
                     compared.add(other)
+                    left -= 1
+                    if not left:
+                        return
                     if near := _compare(other, texts[other], key, words, least):
                         yield near
             beginnings[word].append(key)

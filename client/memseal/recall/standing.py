@@ -1,6 +1,5 @@
 """What a memory gains from its tier and loses by age."""
 
-import re
 from typing import Final
 
 import numpy as np
@@ -16,9 +15,6 @@ _HABIT: Final = frozenset(
     tend tends prefer prefers favourite favourites favorite favorites
     """.split()
 )
-_PRESENT: Final = re.compile(
-    r"^\W*(?:what|which|how|where|when|who|why)\b(?:\W+\w+){0,3}?\W+(?:do|does|don't|doesn't)\b", re.I
-)
 # With less than this part of the nearest one's score a pattern is about something else.
 _FAR: Final = 0.4
 # Of a pattern that is established, and as near as two thirds of the nearest: less is no answer.
@@ -27,10 +23,13 @@ _PAST: Final = frozenset("did was were had been yesterday ago last".split())
 
 
 def asks_for_pattern(query: Query) -> bool:
-    """Return whether a query (in English) asks what is so again and again, and not what was once."""
+    """Return whether a query (in English) asks what is so again and again, and not what was once.
+
+    A question in the present tense alone ("what does she like?") does not: most of those ask for one thing.
+    """
     if query.period is not None or not query.words.isdisjoint(_PAST):
         return False
-    return not query.words.isdisjoint(_HABIT) or _PRESENT.search(query.text) is not None
+    return not query.words.isdisjoint(_HABIT)
 
 
 def from_standing(

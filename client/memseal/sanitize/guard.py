@@ -201,13 +201,14 @@ def _is_value(answer: Any) -> bool:
 
 def _is_record(value: Any) -> bool:
     """Whether an object is one of a client's data classes."""
-    kind = cast("type[Any]", type(value))
-    return hasattr(kind, "model_fields") or is_dataclass(kind) or kind is SimpleNamespace
+    if isinstance(value, type):
+        return False
+    return hasattr(value, "model_dump") or is_dataclass(value) or isinstance(value, SimpleNamespace)
 
 
 def _plain(value: Any) -> Any:
     """Return messages with the client's data classes as mappings: what it answered is often sent back to it."""
-    if hasattr(cast("type[Any]", type(value)), "model_fields"):
+    if hasattr(value, "model_dump"):
         return value.model_dump(exclude_unset=True)
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in cast("Sequence[Any]", value)]

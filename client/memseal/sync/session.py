@@ -218,9 +218,10 @@ class SyncSession:
         """Return the request to carry, or None at the end."""
         return self._request
 
-    def following(self) -> Request | None:
-        """Return what is asked next if the last request is answered as expected: it may be sent before that is."""
-        return None if self._ahead is None else self._ahead()
+    @property
+    def ahead(self) -> Callable[[], Request | None] | None:
+        """What gives the request after the last one, which may be sent before that is answered; None: it depends."""
+        return self._ahead
 
     def receive(self, answer: Answer) -> None:
         """Take the answer to the last request; raises what the round ends with, if it ends badly."""
@@ -600,7 +601,8 @@ class SyncSession:
         while following is not None:
             segment, end = following
             after = cache(partial(self._segment_after, stream_id, local, end))
-            self._ahead = partial(self._put_next, stream_id, local, number + 1, after)
+            if end.length < local.end.length:
+                self._ahead = partial(self._put_next, stream_id, local, number + 1, after)
             answer = yield PutSegment(stream_id, number, segment, refill=not local.mine)
             if isinstance(answer, Refused) and answer.code in _RACES:
                 return answer

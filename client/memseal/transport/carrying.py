@@ -20,13 +20,14 @@ class Carrier(AbstractContextManager["Carrier"]):
         self._ahead: tuple[Request, Sent] | None = None
         self._hurries = True
 
-    def carry(self, request: Request, following: Callable[[], Request | None]) -> Answer:
-        """Return a request's answer; `following` says what is asked next if that is as expected."""
-        if not isinstance(self._transport, ManyAtOnce):
-            return self._transport.send(request)
+    def carry(self, request: Request, following: Callable[[], Request | None] | None) -> Answer:
+        """Return a request's answer; `following` gives what is asked next if that is as expected, where it is known."""
         early = self._taken(request)
+        following = following if self._hurries else None
+        if not isinstance(self._transport, ManyAtOnce) or (early is None and following is None):
+            return self._transport.send(request)
         sent = early or self._transport.begin(request)
-        after = following() if self._hurries else None
+        after = None if following is None else following()
         if after is not None:
             self._ahead = (after, self._transport.begin(after))
         answer = sent.answer()

@@ -314,7 +314,8 @@ class LiveSync:
 
         def following() -> Request | None:
             with self._access.hold():
-                return going.session.following()
+                ahead = going.session.ahead
+                return None if ahead is None else ahead()
 
         with Carrier(transport) as carrier:
             while (request := going.session.next_request()) is not None:
@@ -322,7 +323,7 @@ class LiveSync:
                     answer, known = known, None
                 else:
                     self._show(replace(self.state, phase="syncing", error=None, next_try_at=None))
-                    answer = carrier.carry(request, following)
+                    answer = carrier.carry(request, following if going.session.ahead is not None else None)
                 with self._access.hold() as opened:
                     if not going.receive(opened, answer):
                         return False

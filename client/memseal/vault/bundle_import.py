@@ -20,9 +20,11 @@ from memseal.memory.operations import (
     encode_operation,
     first_place,
 )
+from memseal.memory.proposals import proposed_id
 from memseal.memory.texts import ID_SIZE
 from memseal.vault.batch import Batch
 from memseal.vault.bundles import Bundle, Progress, dump, in_records, with_rows
+from memseal.vault.capturing import CAPTURE
 from memseal.vault.opening import Opened, clean_traces, drop_stale_cache
 
 
@@ -88,6 +90,8 @@ def _is_missing(view: View, entry: Entry, same_vault: bool) -> bool:
             return target not in erased and _is_newer(
                 state, entry, same_vault, "vector FROM memories WHERE id = ?", target
             )
+        case Setting(_, name) if proposed_id(name) in erased or (name == CAPTURE and not same_vault):
+            return False  # and what comes from elsewhere switches no capture on
         case Setting(_, name):
             return _is_newer(state, entry, same_vault, "stamp FROM settings WHERE name = ?", name)
         case Tagging(operation_id, target, _, added, removed):

@@ -10,6 +10,7 @@ from memseal.capture.sensitive import CATEGORIES
 from memseal.errors import CaptureOff
 from memseal.index.state import VaultState
 from memseal.index.view import View
+from memseal.memory.data_class import MEDICAL, SETTING, class_of
 from memseal.memory.memory import Draft, draft
 from memseal.memory.operations import Operation, Setting
 from memseal.memory.proposals import Stored, folded, texts_in
@@ -58,10 +59,11 @@ def switched(on: bool, allow: Iterable[str], now: int) -> Operation:
 
 
 def allowed(state: VaultState) -> frozenset[str]:
-    """Return the sensitive categories that may be captured; raises `CaptureOff` where nothing may."""
+    """Return the sensitive categories that may be captured, for the vault's class too; raises `CaptureOff`."""
     match state.setting(CAPTURE):
         case {"on": True, "allow": allow}:
-            return frozenset(texts_in(allow))
+            of_class = ("medical",) if class_of(state.setting(SETTING)) == MEDICAL else ()
+            return frozenset((*texts_in(allow), *of_class))
         case _:
             raise CaptureOff("capture is off in this vault: switch it on with `set_capture(True)`")
 

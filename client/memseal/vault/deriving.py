@@ -1,5 +1,6 @@
 """The part of an open vault that is about what is made of memories."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from memseal.consolidation.atoms import Group
@@ -17,8 +18,8 @@ from memseal.vault.writing import embedded_vectors, new_id, remember_batches
 class Sanitizing(Protocol):
     """What swaps personal data for stand-ins, and back: a `memseal.Sanitizer`."""
 
-    def sanitize(self, content: str, /) -> object:
-        """Return the text with stand-ins; `str()` of it is what may leave."""
+    def sanitize_many(self, texts: Sequence[str], /) -> Sequence[str]:
+        """Return the texts with stand-ins."""
         ...
 
     def restore(self, reply: str, /) -> str:
@@ -88,6 +89,7 @@ def _what(group: Group) -> tuple[object, ...]:
 
 
 def _asked(group: Group, wording: Wording, sanitizer: Sanitizing) -> str:
-    contents = [str(sanitizer.sanitize(covered(member.content))) for member in group.members]
-    answer: object = wording(str(sanitizer.sanitize(prompt_of(group, contents))))
+    # The texts, and not the prompt: what is said of a person in one counts for all, and nothing is replaced twice.
+    contents = sanitizer.sanitize_many([covered(member.content) for member in group.members])
+    answer: object = wording(prompt_of(group, contents))
     return consolidating.checked_answer(sanitizer.restore(answer) if isinstance(answer, str) else answer)

@@ -15,6 +15,7 @@ from memseal.privacy.spans import resolve
 MASK: Final = "[secret]"
 SecretRule = Literal["refuse", "redact", "keep"]
 """What a write does with a credential: fail, put a mark in its place, or store it as it is."""
+_SECRET_RULES: Final = get_args(SecretRule)
 # Keys, tokens, passwords in addresses and commands: what is of use to a program alone. The code of a gate or the
 # password of the guests' network, told in a sentence, is what people keep a memory for; the rules are less sure of it.
 _SURE: Final = 0.97
@@ -29,9 +30,9 @@ _HINT: Final = re.compile(
 
 def checked(draft: Draft, rule: SecretRule) -> Draft:
     """Return what may be written of a memory's fields; raises `SecretInMemory`, which names fields and never values."""
-    if rule not in get_args(SecretRule):
-        raise ValueError(f"secrets is one of {', '.join(get_args(SecretRule))}")
-    if rule == "keep":
+    if rule not in _SECRET_RULES:
+        raise ValueError(f"secrets is one of {', '.join(_SECRET_RULES)}")
+    if rule == "keep" or not _may_have_secrets(draft):
         return draft
     shown = {name: covered(text) for name, text in _texts(draft.content, draft.source, draft.author).items()}
     found = sorted(name for name, text in shown.items() if text != getattr(draft, name))
@@ -63,6 +64,13 @@ def secrets_in(content: str, source: str, author: str | None) -> tuple[Counter[s
     return (
         Counter(span.source for text in texts for span in apply(_RULES, text)),
         Counter(span.source for text in texts for span in apply(_UNSURE, text)),
+    )
+
+
+def _may_have_secrets(draft: Draft) -> bool:
+    author = draft.author
+    return bool(
+        _HINT.search(draft.content) or _HINT.search(draft.source) or (author is not None and _HINT.search(author))
     )
 
 

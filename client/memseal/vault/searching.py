@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memseal.embedding import Embedder, Selective
 from memseal.errors import EmbedderAnswer, EmbedderUnavailable, VectorInvalid
-from memseal.index.filters import Condition, condition
+from memseal.index.filters import STALE, Condition, condition
 from memseal.index.gather import POOL, Aged, gather
 from memseal.index.periods import favoured, of_time
 from memseal.index.view import View
@@ -25,6 +25,7 @@ from memseal.vault.late import late_of
 from memseal.vault.stages import Stages
 from memseal.vault.zone import SystemZone
 
+_DERIVED = "m.tier IS NOT NULL"
 _NO_FLOOR = -1.0  # a ready query vector is the caller's: what is near enough, the caller knows
 _ORDER = "coalesce(m.captured_at, m.written_at)"
 
@@ -166,7 +167,7 @@ def candidates_of(
         if asked.time == "only":
             wanted = narrowed
     allowed = _allowed(view, wanted)
-    derived = state.derived_mask(wanted.where, wanted.values)
+    derived = _derived(view, wanted)
     aged = Aged(to_microseconds(asked.now), decay_of(state.setting(SETTING)), state.is_episodic)
     reads = _reads(embedder)
     return gather(
@@ -220,8 +221,16 @@ def _allowed(view: View, wanted: Condition) -> NDArray[np.bool_] | None:
     """Return which memories may be found, as a mask by `n`; None for all."""
     if wanted.narrow:
         return view.masks.of(wanted.where, wanted.values)
-    others = view.masks.of("m.state <> 0 OR m.same IS NOT NULL", ())  # read off an index
+    # Each read off an index of its own.
+    others = view.masks.of("m.state <> 0 OR m.same IS NOT NULL", ()) | view.masks.of(f"{_DERIVED} AND {STALE}", ())
     return ~others if others.any() else None
+
+
+def _derived(view: View, wanted: Condition) -> NDArray[np.bool_] | None:
+    """Return which memories were made of others and may be found, as a mask by `n`; None where none was."""
+    if not view.masks.of(_DERIVED, ()).any():
+        return None
+    return view.masks.of(f"{_DERIVED} AND {wanted.where}", wanted.values)
 
 
 def listed(view: View, limit: int, offset: int, filters: Mapping[str, Any]) -> Sequence[Memory]:

@@ -159,7 +159,7 @@ def drive(session: SyncSession, transport: Transport) -> None:
     """Carry a session's requests until it has none."""
     with Carrier(transport) as carrier:
         while (request := session.next_request()) is not None:
-            session.receive(carrier.carry(request, session.following))
+            session.receive(carrier.carry(request, session.ahead))
 
 
 def _keep_marks(opened: Opened, transport: Transport, outcome: Outcome) -> None:

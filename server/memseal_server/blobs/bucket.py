@@ -46,6 +46,7 @@ class BucketStore:
         self._bucket = bucket
         self._usages: Recent[str, tuple[float, Usage]] = Recent(_USAGES_BOUND)
         self._counting = Sharing[str, Usage]()
+        self._looking = Sharing[str, bool]()
         self._recounts: set[asyncio.Task[None]] = set()  # the event loop itself keeps no task alive
 
     @classmethod
@@ -160,6 +161,10 @@ class BucketStore:
         return _Found(len(content), await _digest_of(content), put)
 
     async def _is_there(self, key: str) -> bool:
+        # Each request to a vault asks for its next version: those that come together share the question.
+        return await self._looking.run(key, lambda: self._look(key))
+
+    async def _look(self, key: str) -> bool:
         try:
             await self._patiently(lambda: self._bucket.describe(key))
         except NotThere:

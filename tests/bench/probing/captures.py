@@ -168,7 +168,7 @@ def run(folder: Path, seed: int = 1, count: int = 225) -> dict[str, Any]:
             vault.accept(proposal.id)
     with open_vault(path) as vault:
         stored = _everything(vault)
-    leaked = [secret for secret in secrets if secret in stored or _core(secret) in stored]
+    leaked = [secret for secret in secrets if secret in stored or core(secret) in stored]
     precision, recall = _harmless(folder / "talk")
     return {
         "secrets": count,
@@ -179,7 +179,7 @@ def run(folder: Path, seed: int = 1, count: int = 225) -> dict[str, Any]:
     }
 
 
-def _core(secret: str) -> str:
+def core(secret: str) -> str:
     """Return the part of a value that is secret: of an address the password."""
     return secret.split(":")[-1].split("@")[0] if "://" in secret else secret
 

@@ -4,7 +4,6 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -193,8 +192,7 @@ def compartment(folder: Path, count: int) -> Figures:
 
     adding = _seconds(add)
     times = _times("hybrid search", lambda number: vault.search(asked[number], "user", top_k=10), range(60))
-    with suppress(AttributeError):
-        vault.lock()
+    vault.lock()
     opening = _seconds(lambda: vault_type.unlock(str(file), PASSPHRASE))
     return times | {
         "bulk add, memories/s": count / adding,

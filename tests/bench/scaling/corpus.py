@@ -138,5 +138,5 @@ def _noise(rng: np.random.Generator, count: int) -> NDArray[np.float32]:
     return np.asarray(drawn * np.float32(_NOISE / np.sqrt(DIMENSION)))
 
 
-def _unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def _unit(matrix: NDArray[np.floating]) -> NDArray[np.float32]:
     return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)

@@ -14,7 +14,8 @@ _PANELS = (
     ("bytes a memory on disk", "bytes a memory on disk"),
     ("durable single add, p50 ms", "durable single add\nms, p50"),
 )
-_SHAPES = {"memseal": "o-", "plain FAISS": "s--", "vaultmem": "^", "compartment": "v"}
+# One colour for each in every panel, whoever else is in it.
+_SHAPES = {"memseal": "C0o-", "plain FAISS": "C1s--", "vaultmem": "C2^", "compartment": "C3v"}
 
 
 def draw(results: dict[str, dict[int, Figures]], file: Path) -> None:

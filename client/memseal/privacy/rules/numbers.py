@@ -9,7 +9,7 @@ from memseal.privacy.rules.rule import Rule, compiled
 _NO = (
     r"(?:\s*(?:card|id|code|identification|insurance|security|registration))?(?:\s*(?:number|numbers"
     r"|numero|número|numéro|num|nummer|nr|no)\b)?\.?(?:\s+(?:is|was|ist|lautet|es|est|é|on\s+file"
-    r"|reads))?[\"']?\s*(?:[:=#]+|->)?\s*[\"']?"
+    r"|reads))?[\"']?\s*(?:[:=#]+|->)?\s*[\"'(]?"
 )
 _MONTH = (
     r"(?:jan(?:uar[yi]?)?|feb(?:ruar[yi]?)?|mar(?:ch)?|märz|apr(?:il)?|ma[iy]|june?|juni|july?|juli"
@@ -233,6 +233,15 @@ RULES: Final = (
         0.95,
     ),
     Rule(
+        "identity card",
+        "NATIONAL_ID",
+        _cued(
+            r"(?:personal)?ausweis(?:nummer)?|identity\s+card|id\s+card|carte\s+d'identité|carta\s+d'identità|id-kaart",
+            r"(?=[A-Z]*\d)[A-Z0-9]{7,12}",
+        ),
+        0.9,
+    ),
+    Rule(
         "record by name",
         "MEDICAL_RECORD_NUMBER",
         _cued(
@@ -289,7 +298,7 @@ RULES: Final = (
         "DATE_OF_BIRTH",
         compiled(
             rf"""(?<![^\W_])(?:born(?:\s+(?:on|in))?|b\.|d[._]?o[._]?b\.?|date[\s_-]?of[\s_-]?birth|birth[\s_-]?(?:date|day)|b-?day|geboren(?:\s+am)?|geb\.?(?:\s+am)?|geburts(?:datum|tag)|geb\.?-?datum|urodzon[ya]|data\s+urodzenia|född|syntynyt|født|data\s+de\s+nascimento|geboortedatum|дата\s+рождения|doğum\s+tarihi|n[ée]e?\s+le|(?:date\s+de\s+)?naissance
-            |fecha\s+de\s+nacimiento|nacid[oa]\s+el|nascid[oa]\s+em|data\s+di\s+nascita|nat[oa]\s+il|生日|出生日期|出生)(?:\s+(?:is|was|falls\s+on|on|ist|it's|:))?["']?\s*(?:[:=,–-]|\(|\.\s+it'?s)?\s*["']?(?:on\s+)?(?P<value>{_DATE})""",
+            |fecha\s+de\s+nacimiento|nacid[oa]\s+el|nascid[oa]\s+em|data\s+di\s+nascita|nat[oa]\s+il|生日|出生日期|出生)(?:\s+(?:is|was|falls\s+on|on|ist|it's|:))?["']?\s*(?:[:=,–-]|\(|\.\s+it'?s)?\s*["']?(?:on\s+)?(?:the\s+)?(?P<value>{_DATE})""",
             re.IGNORECASE,
         ),
         0.95,

@@ -174,7 +174,7 @@ RULES: Final = (
         "SECRET",
         compiled(
             r"""\b(?:password|passwort|passphrase|passcode|pass\s?code|kennwort|losung|contraseña|mot\sde\spasse|senha|wachtwoord|hasło|пароль|密码|パスワード|pwd|pw)\b
-            (?:\s+(?:for|of|to|on|at|in|für|de|von|zum|zur)\s+[^\n.:=]{1,40}?)?\s*(?:is\s+(?:now|still|currently|set\sto)?|was|ist|lautet|es|est|è|é|to|=|:|->|→)\s*["'`]?(?P<value>[^\s"'`<>]{3,80}(?<![.,;!?)]))""",
+            (?:\s+(?:for|of|to|on|at|in|für|de|von|zum|zur)\s+[^\n:=]{1,60}?)?\s*(?:is\s+(?:now|still|currently|set\sto)?|was|ist|lautet|es|est|è|é|to|=|:|->|→)\s*["'`]?(?P<value>[^\s"'`<>]{3,80}(?<![.,;!?)]))""",
             re.IGNORECASE,
         ),
         0.95,
@@ -190,6 +190,26 @@ RULES: Final = (
         ),
         0.9,
         accept=_is_strange,
+    ),
+    Rule(
+        "value before its name",
+        "SECRET",
+        compiled(
+            r"""["'`](?P<value>[^\s"'`]{4,80})["'`]\s(?:as|is|for)\s(?:\w+\s){0,2}(?:password|passphrase|passcode|pin|token|secret|key)\b""",
+            re.IGNORECASE,
+        ),
+        0.9,
+        accept=_is_password,
+    ),
+    Rule(
+        "backup codes",
+        "SECRET",
+        compiled(
+            r"""\b(?:backup|recovery|rescue|emergency|scratch|2fa|mfa|one[-\s]time)\s(?:codes?|keys?)\b[^\n\w]{0,4}(?:\w+\s){0,2}?
+            (?P<value>(?=[\w-]*\d)[\w-]{6,40}(?:[\s,;]+(?=[\w-]*\d)[\w-]{6,40}){0,19})""",
+            re.IGNORECASE,
+        ),
+        0.9,
     ),
     Rule(
         "code of a network",
@@ -224,7 +244,7 @@ RULES: Final = (
         "SECRET",
         compiled(
             r"""\b(?:pin|puk|tan|otp|2fa|mfa|cvv|cvc2?|cvv2|(?:door|gate|alarm|entry|access|security|safe|lock|garage|verification|one[-\s]time|unlock|backup)[\s-](?:code|pin|number|combination)
-            |(?:pass|pin)[\s-]?code|combination|geheimzahl|code(?=\s+(?:for|of|to)\s))\b(?:\s+(?:for|of|to)\s+[^\n.:=\d]{1,30}?)?(?:\s*(?:code|number|no\.?))?\s*(?:is\s+|was\s+|ist\s+|[:=#]\s*|\s)(?:now\s+)?(?P<value>\#?\d[\d-]{2,11}\d?\#?\*?)(?![\w.]\d)""",
+            |(?:pass|pin)[\s-]?code|combination|geheimzahl|code(?=\s+(?:for|of|to)\s))\b(?:\s+(?:for|of|to)\s+[^\n.:=\d]{1,30}?)?(?:\s*(?:code|number|no\.?))?\s*(?:is\s+|was\s+|ist\s+|to\s+|[:=#]\s*|\s)(?:now\s+)?(?P<value>\#?\d[\d-]{2,11}\d?\#?\*?)(?![\w.]\d)""",
             re.IGNORECASE,
         ),
         0.95,

@@ -1,5 +1,7 @@
 """The approximate index beside the exact one: what it finds, and how it follows every change."""
 
+import gc
+import weakref
 from collections.abc import Iterator
 from threading import Event
 from threading import enumerate as threads
@@ -200,6 +202,18 @@ def test_building_ends_with_the_index_and_leaves_no_thread(monkeypatch: pytest.M
     assert "memseal-vectors" not in {thread.name for thread in threads()}
     index.search(QUERIES[0], 10)
     assert "memseal-vectors" not in {thread.name for thread in threads()}
+
+
+def test_closed_index_lets_go_of_its_memory_at_once() -> None:
+    index = ready(VECTORS)
+    gone = weakref.ref(index)
+    gc.disable()
+    try:
+        index.close()
+        del index
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_few_vectors_and_short_ones_are_compared_one_by_one() -> None:

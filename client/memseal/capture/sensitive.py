@@ -60,8 +60,7 @@ _MEDICAL: Final = re.compile(
 _LONG: Final = re.compile(r"[^\s,;]{12,}")
 _RANDOM_BITS: Final = 3.2
 # A bare number that is no year, a word with digits or signs in it, or of capitals among small letters: a code, or a
-# password as people make them. An
-# address or the name of a machine is lost with them, which costs a proposal and not a secret.
+# password as people make them. An address or a machine's name is lost with them: a proposal, and not a secret.
 _CODE: Final = re.compile(
     r"(?<![\w.,/])(?!(?:19|20)\d\d(?!\d))\d{4,}(?![.,]?\d)"
     r"|(?<!\w)(?=\w*[^\W\d])(?=(?:\w*?\d){2})\w{6,}(?:[!#$%&*+=?@^~]+(?=\s|$))?"

@@ -106,6 +106,9 @@ class Approximation:
         """End the building, and wait for its thread; not called under the lock."""
         self._stopped.set()
         self.settle()
+        # Or the vectors would hold themselves through it, and their gigabyte would wait for the garbage collector.
+        self._rows = _no_rows
+        self._index = None
 
     def _begin(self) -> None:
         if self._builder is None and not self._stopped.is_set():
@@ -134,6 +137,10 @@ class Approximation:
                 index.wipe()
                 return stopped
             index.add(rows)
+
+
+def _no_rows(first: int, count: int) -> NDArray[np.float16]:
+    return np.empty((0, 0), np.float16)
 
 
 def built(dimension: int, pieces: Iterable[NDArray[np.float16]]) -> NDArray[np.uint8]:

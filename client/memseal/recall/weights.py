@@ -35,9 +35,9 @@ class Weights:
     # nearness: a memory that only has the words of the question can have any score.
     pattern: float = 1.0
     # Times 1 − σ, taken from it elsewhere: it must not come before a memory of the thing asked for.
-    affinity: float = 4.0
-    # Taken from a composite: what it was made of says the same more exactly. On LoCoMo, with the composites of a
-    # whole conversation there, 0.5 cost 0.015 of recall at 10, and 3 nothing.
+    affinity: float = 10.0
+    # Taken from a composite: what it was made of says the same more exactly. On a conversation of LoCoMo, with all that
+    # the job makes of it there, 0.5 cost 0.015 of recall at 10, and 3 nothing.
     composite: float = 3.0
     # Times the part that time has taken, from an episodic memory: so little that it decides between equals alone.
     fading: float = 0.05

@@ -12,7 +12,7 @@ _PANELS = (
     ("open after key derivation, s", "open after key derivation\ns"),
     ("peak memory, MB", "peak memory\nMB"),
     ("bytes a memory on disk", "bytes a memory on disk"),
-    ("durable single add, p50 ms", "durable single add\nms, p50"),
+    ("durable single add, processor p50 ms", "durable single add\nprocessor ms, p50"),
 )
 # One colour for each in every panel, whoever else is in it.
 _SHAPES = {"memseal": "C0o-", "plain FAISS": "C1s--", "vaultmem": "C2^", "compartment": "C3v"}

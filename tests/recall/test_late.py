@@ -15,7 +15,8 @@ DIMENSION = 384
 
 def unit(seed: int, count: int) -> NDArray[np.float32]:
     vectors = np.random.default_rng(seed).standard_normal((count, DIMENSION)).astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / lengths
 
 
 def near(vector: NDArray[np.float32], seed: int, noise: float) -> NDArray[np.float32]:

@@ -228,6 +228,21 @@ def test_part_of_a_name_that_nobody_detects_is_caught_before_sending() -> None:
     assert sanitizer.restore(clean) == text
 
 
+@pytest.mark.parametrize("letter", ["ß", "İ", "ŉ", "ﬃ"])
+def test_number_that_is_there_twice_is_replaced_twice_beside_a_letter_whose_small_form_is_two(letter: str) -> None:
+    class Once(Marked):
+        """Sees the first number alone."""
+
+        def detect(self, texts: Sequence[str]) -> list[list[Span]]:
+            return [found[:1] for found in super().detect(texts)]
+
+    sanitizer = Sanitizer(detector=Once(PHONE_NUMBER="030 901820"), seed=SEED)  # type: ignore[arg-type]
+    text = f"030 901820, {letter} and 030-901820 {letter}"
+    clean = sanitizer.sanitize(text)
+    assert "901820" not in clean
+    assert sanitizer.restore(clean) == text
+
+
 def test_leak_blocks_where_that_is_asked_for_and_is_told_by_type() -> None:
     class Hasty(Marked):
         """Overlooks the number as long as the name is there."""

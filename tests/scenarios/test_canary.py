@@ -88,8 +88,12 @@ def test_no_mark_leaves_the_vault(
             items.append({**mark, "tags": [tag]})
         for start in range(0, MEMORIES, 100):
             one.remember_many(items[start : start + 100], vectors[start : start + 100])
-        changed = {"content": "canarycontent changed", "source": "canarysource changed", "reason": "canaryreason"}
-        one.supersede(one.list(limit=1)[0].id, **changed)
+        one.supersede(
+            one.list(limit=1)[0].id,
+            content="canarycontent changed",
+            source="canarysource changed",
+            reason="canaryreason",
+        )
         one.retract(one.list(limit=1)[0].id, reason="canaryreason")
         one.sync(url)
         kit = one.emergency_kit

@@ -23,7 +23,7 @@ from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.primitives import Cost, public_signing_key
 from memseal.transport import http
 from memseal.vault import passphrases
-from memseal.vault.creation import NewKit, entry_for, new_key_set
+from memseal.vault.creation import NewKit, entry_for, kit_cost, new_key_set
 from tests.scenarios.hostile_server import Asked, HostileServer, Lie, Reply, hostile_server, problem
 from tests.scenarios.hostile_world import EVERYTHING, World, codes, contents, end_of, stream_of
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
@@ -537,7 +537,7 @@ def with_other_keys_for_a_device(base: KeyringVersion) -> KeyringVersion:
 
 
 def with_a_kit_of_its_own(base: KeyringVersion) -> KeyringVersion:
-    drawn = NewKit.draw(base.vault_id, base.public.kit.generation + 1, base.public.version + 1)
+    drawn = NewKit.draw(base.vault_id, base.public.kit.generation + 1, base.public.version + 1, kit_cost(base.public.kit))
     return changed(base, kit=drawn.entry)
 
 

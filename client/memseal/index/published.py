@@ -132,7 +132,8 @@ class Published:
         self._connection.set_authorizer(self._authorized)
         self._connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
         try:
-            return self._run(self._statement, lambda cursor: (_names(cursor), cursor.fetchmany(limit + 1)))
+            columns, rows = self._run(self._statement, lambda cursor: (_names(cursor), cursor.fetchmany(limit + 1)))
+            return columns, rows
         finally:
             self._connection.close()
 

@@ -91,10 +91,10 @@ class Finder:
     def _values(self, text: str) -> Iterator[tuple[int, int, str]]:
         if not self._data:
             return
-        places = [place for place, character in enumerate(text) if character.isalnum()]
-        compact = _letters_and_digits(text.casefold())
-        if len(places) != len(compact):  # a letter whose small form is two
-            return
+        # Letter by letter: the small form of one, such as ß, may be two.
+        folded = [(place, low) for place, letter in enumerate(text) for low in letter.casefold() if low.isalnum()]
+        places = [place for place, _ in folded]
+        compact = "".join(low for _, low in folded)
         for place in range(len(compact) - _SHORTEST_DATA + 1):
             for value, kind in self._data.get(compact[place : place + _SHORTEST_DATA], ()):
                 end = place + len(value)

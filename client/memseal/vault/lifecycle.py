@@ -34,7 +34,7 @@ class Lifecycle(Memories):
 
     # ── time ────────────────────────────────────────────────────────────────────────────────────────
 
-    def believed(self, about: str, *, at: datetime, limit: int = 10, **filters: Any) -> list[Version]:
+    def believed(self, /, about: str, *, at: datetime, limit: int = 10, **filters: Any) -> list[Version]:
         """Return what was believed at a time, each with its window: since when, and until when.
 
         `about` is an id (the version of its line that held then, or nothing), or a query. What was retracted is left
@@ -68,7 +68,9 @@ class Lifecycle(Memories):
         with self._reading() as opened:
             return histories.difference(opened.logbook.view.state, since, until)
 
-    def search_by_time(self, since: datetime, until: datetime, *, limit: int = 100, **filters: Any) -> Sequence[Memory]:
+    def search_by_time(
+        self, /, since: datetime, until: datetime, *, limit: int = 100, **filters: Any
+    ) -> Sequence[Memory]:
         """Return memories of a time, half-open: when they happened, or were written; newest first, filters as ever."""
         return self.list(limit=limit, since=since, until=until, **filters)
 
@@ -211,7 +213,7 @@ class Lifecycle(Memories):
         with self._reading() as opened:
             return auditing.audit(opened.logbook.view.state)
 
-    def to_erase(self, query: str | None = None, *, limit: int = 1_000, **filters: Any) -> Sequence[Memory]:
+    def to_erase(self, /, query: str | None = None, *, limit: int = 1_000, **filters: Any) -> Sequence[Memory]:
         """Return what a later `erase_all` of these ids would be about, and change nothing.
 
         By words (`query`) or filters (`source`, `author`, `thread`, …), of any state; proposals of that source or

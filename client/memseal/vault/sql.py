@@ -35,7 +35,7 @@ def check(limit: int, seconds: float) -> None:
     """Refuse bounds that bound nothing; raises `ValueError`."""
     if type(limit) is not int or not 1 <= limit <= 1_000_000:
         raise ValueError("limit is a whole number from 1 to 1000000")
-    if not isinstance(seconds, int | float) or not math.isfinite(seconds) or not 0 < seconds <= _SECONDS_MOST:
+    if type(seconds) not in (int, float) or not math.isfinite(seconds) or not 0 < seconds <= _SECONDS_MOST:
         raise ValueError("seconds are a number above 0, and at most 3600")
 
 

@@ -73,7 +73,9 @@ def _as_it_may_be_written(value: str) -> re.Pattern[str]:
 def run(texts: Sequence[str]) -> dict[str, int]:
     """Return counts over the texts."""
     draw = random.Random(3)
-    counts: dict[str, int] = dict.fromkeys(("texts", "refused", "come back changed", "otherwise in pieces", "values left"), 0)
+    counts: dict[str, int] = dict.fromkeys(
+        ("texts", "refused", "come back changed", "otherwise in pieces", "values left"), 0
+    )
     for start in range(0, len(texts), SESSION):
         sanitizer = memseal.Sanitizer(seed=start.to_bytes(32, "big"))
         for text in texts[start : start + SESSION]:

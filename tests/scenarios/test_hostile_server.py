@@ -537,7 +537,9 @@ def with_other_keys_for_a_device(base: KeyringVersion) -> KeyringVersion:
 
 
 def with_a_kit_of_its_own(base: KeyringVersion) -> KeyringVersion:
-    drawn = NewKit.draw(base.vault_id, base.public.kit.generation + 1, base.public.version + 1, kit_cost(base.public.kit))
+    drawn = NewKit.draw(
+        base.vault_id, base.public.kit.generation + 1, base.public.version + 1, kit_cost(base.public.kit)
+    )
     return changed(base, kit=drawn.entry)
 
 

@@ -32,6 +32,6 @@ def test_two_devices_end_in_the_same_state() -> None:
 
 def test_moving_out_leaves_nothing_of_what_was_erased() -> None:
     erased, bundle, new = run("moving_out.py").splitlines()
-    assert erased.count("gone") == 8
+    assert erased.count("gone") == 9
     assert bundle == "in the file: ['The piano tuner comes on the first of May.']"
     assert new == "in the new vault: The piano tuner comes on the first of May."

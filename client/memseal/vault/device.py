@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from memseal.errors import DeviceEnded, DeviceFileDamaged, Finding, FormatError, LocalRollback, PassphraseWrong
 from memseal.format.device_file import (
@@ -184,7 +184,7 @@ def _decode_former(ended_at: Any, key: Any) -> FormerLocal:
 def _decode_sessions(value: Any) -> SessionMark | None:
     if value is None:
         return None
-    row = cast("list[Any]", value) if isinstance(value, list) else []
+    row: list[Any] = value if isinstance(value, list) else []
     fields = Fields(dict(zip(("secret", "fence"), row, strict=False)), "record_content", "marks.sessions")
     return SessionMark(SessionSecret(fields.size("secret", SessionSecret.SIZE)), fields.size("fence", 32))
 

@@ -162,7 +162,7 @@ def decode_marks(value: Any) -> Marks:
         traces=_decode_retention(fields.array("traces")),
         former_locals=tuple(_decode_former(*row) for row in fields.tuples("former_locals", 2)),
         caches=tuple(_decode_cache(nonce, secret) for nonce, secret in fields.tuples("cache_secrets", 2)),
-        sessions=_decode_sessions(fields.optional("sessions")),
+        sessions=_decode_sessions(fields),
     )
 
 
@@ -181,11 +181,11 @@ def _decode_former(ended_at: Any, key: Any) -> FormerLocal:
     return FormerLocal(fields.count("ended_at", below=U53), LocalKey(fields.size("key", LocalKey.SIZE)))
 
 
-def _decode_sessions(value: Any) -> SessionMark | None:
-    if value is None:
+def _decode_sessions(marks: Fields) -> SessionMark | None:
+    if marks.optional("sessions") is None:
         return None
-    row: list[Any] = value if isinstance(value, list) else []
-    fields = Fields(dict(zip(("secret", "fence"), row, strict=False)), "record_content", "marks.sessions")
+    row = dict(zip(("secret", "fence"), marks.array("sessions"), strict=False))
+    fields = Fields(row, "record_content", "marks.sessions")
     return SessionMark(SessionSecret(fields.size("secret", SessionSecret.SIZE)), fields.size("fence", 32))
 
 

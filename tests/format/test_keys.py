@@ -24,6 +24,7 @@ KEY_TYPES = [
     keys.WrappingKey,
     keys.LocalKey,
     keys.CacheSecret,
+    keys.SessionSecret,
     keys.ReceiptKey,
     keys.KitSecret,
     keys.RecoverySecret,

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from memseal.surfaces.importing.jsonl import TRAITS
+
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "interop-vectors"
 PACKAGE = Path("interop-vectors", "readers", "typescript")
@@ -99,5 +101,6 @@ def memseal(*arguments: str | Path, env: dict[str, str] | None = None) -> Any:
 
 
 def listed(vault: Path) -> Any:
-    """Return all memories, newest first, as our command line lists them."""
-    return memseal("list", "--vault", vault, "--state", "all", "--limit", "100000")["memories"]
+    """Return all memories, newest first, as our command line lists them, without what only our recall says of them."""
+    rows = memseal("list", "--vault", vault, "--state", "all", "--limit", "100000")["memories"]
+    return [{name: value for name, value in row.items() if name not in TRAITS} for row in rows]

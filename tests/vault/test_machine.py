@@ -130,7 +130,7 @@ class Life(RuleBasedStateMachine):
     def reopen(self, from_cache: bool) -> None:
         digest = self.vault.state_digest()
         self._close()
-        if not from_cache:
+        if not from_cache and not self.scarred:
             self.disk.remove(self.path / "cache" / "view.mseal")
         self.vault = self._open()
         assert self.vault.state_digest() == digest
@@ -378,7 +378,10 @@ class Life(RuleBasedStateMachine):
         needed = damage.file.parent.name not in ("logs", "checkpoints", "parts", "cache") or any(
             each.file == damage.file for each in there
         )
-        return replace(damage, hit=frozenset[str]().union(*hit), needed=needed, ids=ids)
+        # Where damage was left, the cache can be all that still has a memory; any further damage can cost the cache.
+        lost = frozenset(ids.values()).difference(*(each.ids for each in there))
+        assert self.scarred or not lost
+        return replace(damage, hit=lost.union(*hit), needed=needed, ids=ids)
 
     def _live_on(self, damage: Damage, spoiled: CrashDisk, vault: Vault, afterwards: str) -> None:
         [content] = self._fresh()

@@ -375,7 +375,7 @@ class Life(RuleBasedStateMachine):
             there = carried(vault._opened)
             ids = {memory.content: memory.id for memory in vault.list(limit=10_000, state="all")}
         hit = (each.ids for each in there if each.file == damage.file and each.start < end and start < each.end)
-        needed = damage.file.parent.name not in ("logs", "checkpoints", "parts", "cache") or any(
+        needed = damage.file.parent.name not in ("logs", "checkpoints", "parts", "cache", "traces", "sessions") or any(
             each.file == damage.file for each in there
         )
         # Where damage was left, the cache can be all that still has a memory; any further damage can cost the cache.
@@ -394,7 +394,8 @@ class Life(RuleBasedStateMachine):
             assert served(vault) == {**found, content: Expected()}
             self._nothing_erased(vault, carried(vault._opened))
         intact = self.disk.read(damage.file)
-        if afterwards == "left":
+        # Any one old file is told from the others; of several that are put back one after the other nobody says that.
+        if afterwards == "left" and damage.kind != "old":
             self.disk, self.scarred, self.known = spoiled, True, {**found, content: Expected()}
         elif (
             afterwards == "healed"

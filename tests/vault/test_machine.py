@@ -176,7 +176,9 @@ class Life(RuleBasedStateMachine):
         else:
             self.vault = self._open()
         found = served(self.vault)
-        assert found == act.after or (not returned and found == before)
+        # With damage that was left, what only the cache had went with it: an erase and a change of keys drop it first.
+        whole = found.items().__le__ if self.scarred else found.items().__eq__
+        assert whole(act.after.items()) or (not returned and whole(before.items()))
         done = found == act.after and found != before
         self._note(replace(act, after=found, erased=act.erased if done else frozenset(), passphrase=passphrase))
 
@@ -474,8 +476,7 @@ def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.xfail(
     raises=(AssertionError, MemsealError, FlakyStrategyDefinition),
-    reason="two open findings, one story in fifteen: a close that a crash cut is taken for an older cache that was put "
-    "back, and what an erase that a crash cut had reached (--hypothesis-profile=explore tells them)",
+    reason="open, about one story in twenty: a close that a crash cut is taken for an older cache that was put back",
     strict=False,
 )
 def test_whatever_happens_to_a_vault_it_serves_what_it_acknowledged_and_was_not_hit(

@@ -15,7 +15,6 @@ from typing import ClassVar
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.errors import FlakyStrategyDefinition
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from memseal.errors import Finding, MemsealError, PassphraseWrong
@@ -474,11 +473,6 @@ def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_CACHE_WORTH", 1)
 
 
-@pytest.mark.xfail(
-    raises=(AssertionError, MemsealError, FlakyStrategyDefinition),
-    reason="open, about one story in twenty: a close that a crash cut is taken for an older cache that was put back",
-    strict=False,
-)
 def test_whatever_happens_to_a_vault_it_serves_what_it_acknowledged_and_was_not_hit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

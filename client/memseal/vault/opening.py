@@ -11,7 +11,7 @@ from memseal.format.floor import Floor, Row
 from memseal.format.keys import CacheSecret, StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
-from memseal.store.folder import DEVICE, LOGS, VaultFolder
+from memseal.store.folder import CACHE, DEVICE, LOGS, VaultFolder
 from memseal.store.pages import LockedPages
 from memseal.vault import session_files
 from memseal.vault.cache import VIEW, cache_nonce, load_cache, save_cache
@@ -302,6 +302,9 @@ def write_cache(opened: Opened) -> None:
     if opened.uncached >= _CACHE_WORTH:
         mark = CacheMark(secrets.token_bytes(12), CacheSecret(secrets.token_bytes(CacheSecret.SIZE)))
         there = cache_nonce(opened.folder)
+        if there is None:
+            # One that was removed must not come back after a power cut, beside marks that know the next one alone.
+            opened.folder.settle(CACHE)
         # Noted first, so that a crash leaves no cache that seems to have been put back.
         _mark_caches(opened, (mark, *(each for each in opened.device.marks.caches if each.nonce == there)))
         save_cache(opened.folder, opened.device, opened.logbook, mark)

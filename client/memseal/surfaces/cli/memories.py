@@ -1,5 +1,6 @@
 """Commands that write and read single memories."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Final, cast, get_args
 
 import typer
@@ -42,27 +43,22 @@ _SOURCE = "cli"
 _NO_BUDGET: Final = 1_000_000_000
 
 
-def _time_rule(value: str) -> str:
-    if value not in get_args(TimeRule):
-        raise typer.BadParameter(f"choose one of {', '.join(get_args(TimeRule))}")
-    return value
+def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
+    def chosen(value: str) -> str:
+        if value not in choices:
+            raise typer.BadParameter(f"choose one of {', '.join(choices)}")
+        return value
 
-
-def _effort(value: str) -> str:
-    if value not in get_args(Effort):
-        raise typer.BadParameter(f"choose one of {', '.join(get_args(Effort))}")
-    return value
-
-
-def _secret_rule(value: str) -> str:
-    if value not in get_args(SecretRule):
-        raise typer.BadParameter(f"choose one of {', '.join(get_args(SecretRule))}")
-    return value
+    return chosen
 
 
 Secrets = Annotated[
     str,
-    typer.Option(parser=_secret_rule, metavar="RULE", help="A key or password in the text: refuse, redact or keep it."),
+    typer.Option(
+        parser=_one_of(get_args(SecretRule)),
+        metavar="RULE",
+        help="A key or password in the text: refuse, redact or keep it.",
+    ),
 ]
 Untrusted = Annotated[bool, typer.Option("--untrusted", help="Hold it for review instead of storing it.")]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="At most this many.")]
@@ -119,13 +115,21 @@ def recall(
     ] = _NO_BUDGET,
     prompt: Annotated[bool, typer.Option("--prompt", help="Write only the text for a model.")] = False,
     time: Annotated[
-        str, typer.Option(parser=_time_rule, metavar="RULE", help="A time in the query: prefer, only or ignore.")
+        str,
+        typer.Option(
+            parser=_one_of(get_args(TimeRule)), metavar="RULE", help="A time in the query: prefer, only or ignore."
+        ),
     ] = "prefer",
     floor: Annotated[
         float | None, typer.Option(metavar="X", min=-1, max=1, help="The likeness from which meaning counts.")
     ] = None,
     effort: Annotated[
-        str, typer.Option(parser=_effort, metavar="EFFORT", help="How closely meaning counts: economy, default, best.")
+        str,
+        typer.Option(
+            parser=_one_of(get_args(Effort)),
+            metavar="EFFORT",
+            help="How closely meaning counts: economy, default, best.",
+        ),
     ] = "default",
     kind: Kind = None,
     memory_type: Type = None,

@@ -178,7 +178,9 @@ class Life(RuleBasedStateMachine):
         # With damage that was left, what only the cache had went with it: an erase and a change of keys drop it first.
         whole = found.items().__le__ if self.scarred else found.items().__eq__
         assert whole(act.after.items()) or (not returned and whole(before.items()))
-        done = found == act.after and found != before
+        # What a crash cut is promised to nobody until its receipt says so.
+        gone = all(erasure.done for erasure in self.vault.erasures())
+        done = found == act.after and found != before and gone
         self._note(replace(act, after=found, erased=act.erased if done else frozenset(), passphrase=passphrase))
 
     def _acknowledged(self, act: Act) -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,19 @@ async def nothing_left_running() -> AsyncIterator[None]:
 
 def back_up(store: Path, target: Path) -> None:
     """The steps of OPERATING.md: files, database, files again."""
-    shutil.copytree(store / "large", target / "large")
+    shutil.copytree(store / "large", target / "large", copy_function=copy_if_there)
     source, copy = sqlite3.connect(store / "objects.db"), sqlite3.connect(target / "objects.db")
     with copy:
         source.backup(copy)
     source.close()
     copy.close()
-    shutil.copytree(store / "large", target / "large", dirs_exist_ok=True)
+    shutil.copytree(store / "large", target / "large", copy_function=copy_if_there, dirs_exist_ok=True)
+
+
+def copy_if_there(source: str, target: str) -> None:
+    """As `cp` does, which names a file that went away after it was listed and goes on."""
+    with suppress(FileNotFoundError):
+        shutil.copy2(source, target)
 
 
 async def push_on(

@@ -25,7 +25,12 @@ _COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say; return the exit code: 1 where it failed, 2 where the configuration is wrong."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        name = unknown[0].partition("=")[0]
+        parser.error(f"{name} is no option{config.near(name, {option.flag: option for option in OPTIONS})}")
+    if options.command not in _COMMANDS:
+        parser.error(f"{options.command!r} is no command; there are {', '.join(_COMMANDS)}")
     file = options.config or os.environ.get(FILE_VARIABLE)
     flags = {option.name: getattr(options, option.name) for option in OPTIONS if getattr(options, option.name)}
     try:
@@ -80,6 +85,9 @@ def _show(found: Mapping[str, Setting]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="memseal-server",
+        # One line: all options before each refusal would hide what is wrong.
+        usage="%(prog)s [command] --store PLACE [options]",
+        allow_abbrev=False,
         description="Keep vaults for others, without being able to read them.\n\ncommands:\n"
         + "\n".join(f"  {name:<8} {meaning}" for name, meaning in _COMMANDS.items()),
         epilog=f"Each option that names something of the server can also stand in the environment, as\n"
@@ -87,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         "the environment, the environment before the file.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", nargs="?", choices=list(_COMMANDS), default="serve", metavar="command")
+    parser.add_argument("command", nargs="?", default="serve", metavar="command")
     parser.add_argument("--version", action="version", version=f"memseal-server {__version__}")
     parser.add_argument("--config", metavar="FILE", help=f"TOML file with options; {FILE_VARIABLE} in the environment")
     parser.add_argument("--check-config", action="store_true", help="show the options and where they stand, and end")

@@ -19,11 +19,13 @@ from memseal_server.problems import Problem
 from memseal_server.reading import is_refill, query_number, read_id, read_number, wanted_range
 from memseal_server.relay import Relay
 from memseal_server.routes import BINARY, JSON, MAX_WAIT_SECONDS, ROUTES
-from memseal_server.streams import MAX_ANSWER_BYTES
+from memseal_server.streams import MAX_ANSWER_BYTES, read_piece
 from memseal_server.vaults import VERSION_ROLES, Vaults, tag_of
 from memseal_server.versions import MAX_VERSION_BYTES
 
 _PIECE_BYTES = 1024 * 1024
+# Of more than this at once asyncio would copy, again and again, what the network does not take yet.
+_WRITTEN_BYTES = 256 * 1024
 # For each piece of a log the store is asked several times; most answers are one.
 _LOG_PIECE_BYTES = 4 * 1024 * 1024
 
@@ -98,7 +100,7 @@ class Server:
         new = await self.vaults.put_version(
             admitted.vault,
             number,
-            body,
+            body.content,
             admitted.claim.key,
             refill=refill,
             invitation=request.headers.get("Memseal-Invitation"),
@@ -131,8 +133,9 @@ class Server:
         require(admitted.role, Role.DEVICE)
         with self.vaults.streams.coming(admitted.vault, stream, seq, admitted.claim.key) as coming:
             body = await self.admission.receive(request, admitted.claim, self._limits.max_object_bytes)
+            piece = await read_piece(seq, body)
             await coming.turn()
-            new = await self.vaults.streams.put(admitted.vault, stream, seq, body, admitted.claim.key, refill=refill)
+            new = await self.vaults.streams.put(admitted.vault, stream, piece, admitted.claim.key, refill=refill)
         return _stored(new=new)
 
     async def _get_checkpoint(self, kind: Kind, request: web.Request) -> web.StreamResponse:
@@ -171,14 +174,20 @@ async def _send(
 ) -> web.StreamResponse:
     """Send bytes from `start` up to `stop` in pieces as long as the first: who reads slowly keeps no more in memory."""
     await response.prepare(request)
-    await response.write(first)
+    await _write(response, first)
     try:
         for at in range(start + len(first), stop, max(1, len(first))):
-            await response.write(await rest(at, min(stop, at + len(first))))
+            await _write(response, await rest(at, min(stop, at + len(first))))
     except (Problem, StoreUnavailable):
         if request.transport is not None:
             request.transport.abort()  # another answer would be taken for the rest of this one
     return response
+
+
+async def _write(response: web.StreamResponse, content: bytes) -> None:
+    view = memoryview(content)
+    for at in range(0, len(view), _WRITTEN_BYTES):
+        await response.write(view[at : at + _WRITTEN_BYTES])
 
 
 def _stored(*, new: bool) -> web.Response:

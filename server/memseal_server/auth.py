@@ -14,7 +14,6 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from http_message_signatures import HTTPSignatureAlgorithm  # pyright: ignore[reportPrivateImportUsage]
-from http_message_signatures.digests import ContentDigest
 from http_message_signatures.exceptions import HTTPMessageSignaturesException
 from http_message_signatures.resolvers import HTTPSignatureKeyResolver
 from http_message_signatures.signatures import HTTPMessageVerifier
@@ -97,9 +96,10 @@ def prove(claim: Claim) -> None:
         raise Problem("signature_invalid", "Sign the request as it is sent, with the key it names.") from None
 
 
-def check_body(claim: Claim, body: bytes) -> None:
-    """Refuse with `content_digest` a body that is not the one whose digest was signed."""
-    if not hmac.compare_digest(ContentDigest.create(body).encode(), (claim.content_digest or "").encode()):
+def check_body(claim: Claim, digest: bytes) -> None:
+    """Refuse with `content_digest` a body, given its SHA-256, that is not the one whose digest was signed."""
+    field = f"sha-256=:{base64.b64encode(digest).decode()}:"
+    if not hmac.compare_digest(field.encode(), (claim.content_digest or "").encode()):
         raise Problem("content_digest", "Send the body whose SHA-256 digest was signed.")
 
 

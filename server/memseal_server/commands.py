@@ -79,7 +79,7 @@ async def usage(address: str, *, as_json: bool) -> int:
 def read_uses(text: str) -> int:
     """Return for how many vaults an invitation shall be good."""
     if not re.fullmatch("[1-9][0-9]{0,3}", text) or int(text) > MAX_USES:
-        raise Refusal(f"{text!r} is not a number from 1 to {MAX_USES}")
+        raise Refusal(f"--uses: {text!r} is not a number from 1 to {MAX_USES}")
     return int(text)
 
 
@@ -87,14 +87,14 @@ def read_time(text: str) -> int:
     """Return a time in seconds."""
     match = re.fullmatch("([1-9][0-9]{0,4})([mhd])", text)
     if match is None:
-        raise Refusal(f"{text!r} is not a time like 30m, 12h or 7d")
+        raise Refusal(f"--expires: {text!r} is not a time like 30m, 12h or 7d")
     return int(match[1]) * _UNITS[match[2]]
 
 
 async def _open(address: str) -> BlobStore:
     # Opening a folder for serving makes it; here that would hide a wrong name.
     if "://" not in address and not (Path(address) / "objects.db").exists():
-        raise StoreUnavailable(f"no store is at {address}")
+        raise StoreUnavailable(f"no store is at {address}: name one in --store; the server makes it at its first start")
     return await open_store(address)
 
 

@@ -219,7 +219,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Setting]:
             continue
         option = by_variable.get(variable)
         if option is None:
-            raise ConfigError(f"{variable} in the environment is no option{_near(variable, by_variable)}")
+            raise ConfigError(f"{variable} in the environment is no option{near(variable, by_variable)}")
         found[option.name] = Setting(option, tuple(text.split()) if option.many else (text,), variable)
     return found
 
@@ -233,7 +233,7 @@ def _from_file(path: Path) -> dict[str, Setting]:
         if isinstance(value, dict):
             raise ConfigError(f"{place}: options stand at the top of the file, not in a table [{name}]")
         if option is None:
-            raise ConfigError(f"{place}: {name} is no option{_near(name, _BY_NAME)}")
+            raise ConfigError(f"{place}: {name} is no option{near(name, _BY_NAME)}")
         found[name] = Setting(option, _texts(option, value, place), place)
     return found
 
@@ -261,6 +261,7 @@ def _line_of(name: str, text: str) -> int:
     return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
 
 
-def _near(name: str, names: Mapping[str, Option]) -> str:
-    near = difflib.get_close_matches(name, names, 1)
-    return f": did you mean {near[0]}?" if near else f"; there are {', '.join(names)}"
+def near(name: str, names: Mapping[str, Option]) -> str:
+    """Return how to go on after a name that is no option: with the one that was meant, or with all there are."""
+    close = difflib.get_close_matches(name, names, 1)
+    return f": did you mean {close[0]}?" if close else f"; there are {', '.join(names)}"

@@ -7,10 +7,11 @@ from weakref import WeakValueDictionary
 from memseal_server import access, segments
 from memseal_server.access import Role
 from memseal_server.blobs import Stored
+from memseal_server.bodies import Body
 from memseal_server.checkpoints import Kind, ObjectInvalid
 from memseal_server.limits import Limits, Use, check_floor, check_room
 from memseal_server.newest import Missing
-from memseal_server.objects import Objects, check_checkpoint, digest_of
+from memseal_server.objects import Objects, check_checkpoint
 from memseal_server.problems import Problem
 from memseal_server.recent import Recent
 from memseal_server.versions import Floor, Row, Version
@@ -48,17 +49,17 @@ class Floors:
         except Missing:
             raise _not_found() from None
 
-    async def put(self, vault: bytes, kind: Kind, name: bytes, content: bytes, key: bytes) -> bool:
+    async def put(self, vault: bytes, kind: Kind, name: bytes, body: Body, key: bytes) -> bool:
         """Store a manifest's or part's file; whether it is new, else the same bytes were there already."""
         newest = await self._objects.newest_version(vault)
         if newest is None:
             raise Problem("vault_unknown", "Register the vault first.")
         access.require(access.role_of(key, newest), Role.DEVICE)
         try:
-            await check_checkpoint(content, vault, kind, name)
+            await check_checkpoint(body.content, vault, kind, name)
         except ObjectInvalid as error:
             raise Problem("object_invalid", str(error)) from None
-        new = await self._store(vault, kind, name, content)
+        new = await self._store(vault, kind, name, body)
         # Also where it was there: it may be that a crash came before the sweep.
         await self._sweep_if_named(vault, name)
         return new
@@ -122,15 +123,15 @@ class Floors:
         self._whole.put(vault, floor.digest)
         return True
 
-    async def _store(self, vault: bytes, kind: Kind, name: bytes, content: bytes) -> bool:
+    async def _store(self, vault: bytes, kind: Kind, name: bytes, body: Body) -> bool:
         there = await self._objects.checkpoint_info(vault, kind, name)
         if there is None:
-            await check_room(self._objects, self._limits, vault, len(content), Use.CHECKPOINT)
-            outcome = await self._objects.put_checkpoint(vault, kind, name, content)
+            await check_room(self._objects, self._limits, vault, len(body.content), Use.CHECKPOINT)
+            outcome = await self._objects.put_checkpoint(vault, kind, name, body)
             if isinstance(outcome, Stored):
                 return True
             there = outcome
-        if there.digest != await digest_of(content):
+        if there.digest != body.digest:
             raise Problem("object_conflict", "Other bytes have this id: give these an id of their own.")
         return False
 

@@ -63,7 +63,7 @@ def _read_offer(content: bytes) -> tuple[int, int]:
     try:
         offer = json.loads(content)
         return min(int(offer["uses"]), MAX_USES), int(offer["expires"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise StoreUnavailable("a stored invitation is damaged") from error
 
 

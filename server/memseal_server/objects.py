@@ -4,7 +4,6 @@ What was deleted is remembered too, so whether an object is there is always aske
 """
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -12,6 +11,7 @@ from typing import TypeVar
 
 from memseal_server import checkpoints, container, keys, segments, versions
 from memseal_server.blobs import AlreadyThere, BlobStore, Info, Run, Stored, StoreUnavailable, Usage, numbered
+from memseal_server.bodies import Body
 from memseal_server.checkpoints import Kind
 from memseal_server.newest import Missing, Newest
 from memseal_server.recent import Recent
@@ -195,12 +195,14 @@ class Objects:
         return _there(await self._store.get(numbered(keys.log_folder(vault, stream), seq)))
 
     async def put_segment(
-        self, vault: bytes, stream: bytes, seq: int, content: bytes, end: segments.End
+        self, vault: bytes, stream: bytes, seq: int, body: Body, segment: segments.Segment
     ) -> Stored | AlreadyThere:
-        """Store a segment, after which the log ends at `end`, unless its number is taken."""
-        outcome = await self._store.put_new(numbered(keys.log_folder(vault, stream), seq), content)
+        """Store a segment, read from the body, unless its number is taken."""
+        key = numbered(keys.log_folder(vault, stream), seq)
+        outcome = await self._store.put_new(key, body.content, body.digest)
         if isinstance(outcome, Stored):
-            self._ends.put((vault, stream, seq), end)
+            self._ends.put((vault, stream, seq), segment.end)
+            self._headers.put((vault, stream, seq), segment.header)
             self._newest.add_segment(vault, stream, seq)
         return outcome
 
@@ -280,9 +282,9 @@ class Objects:
         """Return the bytes from `start` up to `end` of a manifest's or part's file."""
         return _there(await self._store.get(_checkpoint_key(vault, kind, name), start, end))
 
-    async def put_checkpoint(self, vault: bytes, kind: Kind, name: bytes, content: bytes) -> Stored | AlreadyThere:
+    async def put_checkpoint(self, vault: bytes, kind: Kind, name: bytes, body: Body) -> Stored | AlreadyThere:
         """Store a manifest's or part's file unless its id is taken."""
-        return await self._store.put_new(_checkpoint_key(vault, kind, name), content)
+        return await self._store.put_new(_checkpoint_key(vault, kind, name), body.content, body.digest)
 
     async def missing_checkpoints(self, vault: bytes, kind: Kind, names: Sequence[bytes]) -> list[bytes]:
         """Return those of these manifests or parts that are not there, in their order."""
@@ -326,11 +328,6 @@ async def parse_version(content: bytes, vault: bytes) -> versions.Version:
 async def check_checkpoint(content: bytes, vault: bytes, kind: Kind, name: bytes) -> None:
     """Refuse with `ObjectInvalid` a manifest's or part's file whose form is wrong."""
     await _long(content, lambda: checkpoints.check(content, vault, kind, name))
-
-
-async def digest_of(content: bytes) -> bytes:
-    """Return the SHA-256 of an object's content."""
-    return await _long(content, lambda: hashlib.sha256(content).digest())
 
 
 async def _long(content: bytes, work: Callable[[], Value]) -> Value:

@@ -39,9 +39,9 @@ class Pairing:
         body = await self._admission.receive(request, admitted.claim, MAX_MESSAGE_BYTES)
         vault, key = _device(admitted)
         if number == 1:
-            new = await self._relay.open(channel, vault, key, body)
+            new = await self._relay.open(channel, vault, key, body.content)
         else:
-            new = await self._relay.say(channel, vault, key, number, body)
+            new = await self._relay.say(channel, vault, key, number, body.content)
         return web.Response(status=201 if new else 200)
 
     async def _get_answered(self, request: web.Request) -> web.StreamResponse:
@@ -56,7 +56,7 @@ class Pairing:
         channel, number = _place(request)
         claim = self._admission.stranger(request, channel, has_body=True)
         body = await self._admission.receive(request, claim, MAX_MESSAGE_BYTES)
-        new = await self._relay.answer(channel, claim.key, number, body)
+        new = await self._relay.answer(channel, claim.key, number, body.content)
         return web.Response(status=201 if new else 200)
 
     async def _get_shown(self, request: web.Request) -> web.StreamResponse:

@@ -1,11 +1,13 @@
 """Read values out of a request; what is not of its form is `request_invalid`."""
 
 import asyncio
+import hashlib
 import re
 
 from aiohttp import web
 
 from memseal_server.blobs import MAX_NUMBER
+from memseal_server.bodies import Body
 from memseal_server.problems import Problem
 
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -61,10 +63,12 @@ def wanted_range(request: web.Request, length: int) -> tuple[int, int] | None:
     return start, stop
 
 
-async def read_body(request: web.Request, limit: int, seconds: float) -> bytes:
+async def read_body(request: web.Request, limit: int, seconds: float) -> Body:
     """Return the body, of at most `limit` bytes, if it is here within a time."""
     chunks: list[bytes] = []
     size = 0
+    # Hashed as it comes, while the network brings more: of a chunk it takes a fraction of a millisecond.
+    digest = hashlib.sha256()
     try:
         async with asyncio.timeout(seconds):
             async for chunk in request.content.iter_any():
@@ -72,11 +76,12 @@ async def read_body(request: web.Request, limit: int, seconds: float) -> bytes:
                 if size > limit:
                     raise too_large(limit)
                 chunks.append(chunk)
+                digest.update(chunk)
     except TimeoutError:
         raise Problem("timeout", "Send the body faster, or in smaller segments.") from None
     except (web.RequestPayloadError, ConnectionError):
         raise Problem("content_digest", "Send the whole body.") from None
-    return b"".join(chunks)
+    return Body(b"".join(chunks), digest.digest())
 
 
 def too_large(limit: int) -> Problem:

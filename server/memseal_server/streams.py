@@ -8,15 +8,44 @@ from dataclasses import dataclass
 from memseal_server import access, container, segments
 from memseal_server.access import Role
 from memseal_server.blobs import Stored
+from memseal_server.bodies import Body
 from memseal_server.limits import Limits, Use, check_room, check_streams
 from memseal_server.objects import Objects, View, parse_segment
 from memseal_server.problems import Problem
-from memseal_server.segments import End
+from memseal_server.segments import End, Segment, SegmentInvalid
 from memseal_server.versions import Entry, Version
 from memseal_server.waiting import Waiters
 
 # The most of a log that one answer carries (sync-protocol §2).
 MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A segment as it came, and what its form says: that it is one, or why it is none."""
+
+    seq: int
+    body: Body
+    form: Segment | SegmentInvalid
+
+    @property
+    def content(self) -> bytes:
+        """Its bytes."""
+        return self.body.content
+
+    def segment(self) -> Segment:
+        """Return the segment; `SegmentInvalid` where its form is wrong."""
+        if isinstance(self.form, SegmentInvalid):
+            raise self.form
+        return self.form
+
+
+async def read_piece(seq: int, body: Body) -> Piece:
+    """Return what came for a number: its form depends on nothing else, so nobody has to wait for its turn to look."""
+    try:
+        return Piece(seq, body, await parse_segment(body.content, seq))
+    except SegmentInvalid as error:
+        return Piece(seq, body, error)
 
 
 @dataclass(frozen=True)
@@ -62,9 +91,9 @@ class Streams:
         """Return at most `limit` bytes of a log from offset `start`, and the log's length in bytes."""
         return await self._objects.settled(vault, lambda: self._read(vault, stream, start, limit))
 
-    async def put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
+    async def put(self, vault: bytes, stream: bytes, piece: Piece, key: bytes, *, refill: bool) -> bool:
         """Store a segment that continues its log; whether it is new, else the same bytes were there already."""
-        return await self._objects.settled(vault, lambda: self._put(vault, stream, seq, content, key, refill=refill))
+        return await self._objects.settled(vault, lambda: self._put(vault, stream, piece, key, refill=refill))
 
     async def _read(self, vault: bytes, stream: bytes, start: int, limit: int) -> tuple[bytes, int]:
         view = await self._view(vault, stream)
@@ -89,45 +118,45 @@ class Streams:
             start, seq = header.start + end, seq + 1
         return b"".join(pieces), length
 
-    async def _put(self, vault: bytes, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
-        view = await self._objects.view_before(vault, stream, seq)
+    async def _put(self, vault: bytes, stream: bytes, piece: Piece, key: bytes, *, refill: bool) -> bool:
+        view = await self._objects.view_before(vault, stream, piece.seq)
         if view is None:
             raise _vault_unknown()
         try:
-            return await self._put_on(view, stream, seq, content, key, refill=refill)
+            return await self._put_on(view, stream, piece, key, refill=refill)
         except Problem:
             # Most puts are accepted; only one that is not needs to know how it stands at one moment.
             settled = await self._view(vault, stream)
             if (settled.version.digest, settled.seq) == (view.version.digest, view.seq):
                 raise
-        return await self._put_on(settled, stream, seq, content, key, refill=refill)
+        return await self._put_on(settled, stream, piece, key, refill=refill)
 
-    async def _put_on(self, view: View, stream: bytes, seq: int, content: bytes, key: bytes, *, refill: bool) -> bool:
-        newest, newest_seq = view.version, view.seq
+    async def _put_on(self, view: View, stream: bytes, piece: Piece, key: bytes, *, refill: bool) -> bool:
+        newest, newest_seq, seq = view.version, view.seq, piece.seq
         access.require(access.role_of(key, newest), Role.DEVICE)
         if _is_below_floor(newest, stream, seq):
             raise _below_floor()
         try:
-            segment = await parse_segment(content, seq)
+            segment = piece.segment()
             end = await self._objects.end(newest, stream, newest_seq)
             if seq > end.next:
                 raise _order(end)
-            preamble = await self._preamble(newest, stream, seq, content)
+            preamble = await self._preamble(newest, stream, piece)
             owner = _owner_of(newest, preamble, key)
             await self._check_epoch(newest, preamble)
-        except segments.SegmentInvalid as error:
+        except SegmentInvalid as error:
             raise Problem("segment_invalid", str(error)) from None
         if owner.sign != key and not refill:
             raise Problem("key_forbidden", "Another device's log is only put back, with `refill`.")
         if seq < end.next:
-            return await self._is_same(newest, stream, seq, content)
+            return await self._is_same(newest, stream, piece)
         if owner.ended_streams is not None and not segments.is_within(segment.end, owner.ended_streams.get(stream)):
             raise Problem("stream_ended", "Write what lies beyond into a stream of an active device.")
         if preamble.epoch < newest.epoch and not refill:
             raise Problem("epoch_ended", "Go on in a new stream of the newest epoch.")
         if not segments.continues(segment, end):
             raise _order(end)
-        return await self._store(newest, stream, seq, content, segment.end)
+        return await self._store(newest, stream, piece, segment)
 
     async def _view(self, vault: bytes, stream: bytes) -> View:
         view = await self._objects.view(vault, stream)
@@ -145,32 +174,32 @@ class Streams:
                 high = middle - 1
         return low
 
-    async def _preamble(self, newest: Version, stream: bytes, seq: int, content: bytes) -> container.Preamble:
-        if seq > 0 or newest.row(stream) is not None:
+    async def _preamble(self, newest: Version, stream: bytes, piece: Piece) -> container.Preamble:
+        if piece.seq > 0 or newest.row(stream) is not None:
             return await self._objects.log_preamble(newest, stream)
         start = segments.HEADER_SIZE
-        head = content[start : start + container.PREAMBLE_SIZE]
+        head = piece.content[start : start + container.PREAMBLE_SIZE]
         return segments.read_log_preamble(head, vault=newest.vault, stream=stream)
 
     async def _check_epoch(self, newest: Version, preamble: container.Preamble) -> None:
         if preamble.epoch > newest.epoch:
-            raise segments.SegmentInvalid("The log's epoch is one that the keyring here does not have.")
+            raise SegmentInvalid("The log's epoch is one that the keyring here does not have.")
         version = await self._objects.version(newest.vault, newest.epoch_since)
         while version.epoch > preamble.epoch:
             before = await self._objects.version(newest.vault, version.number - 1)
             version = await self._objects.version(newest.vault, before.epoch_since)
         if not segments.begins_on(preamble, version.digest):
-            raise segments.SegmentInvalid("The log began on another keyring.")
+            raise SegmentInvalid("The log began on another keyring.")
 
-    async def _store(self, newest: Version, stream: bytes, seq: int, content: bytes, end: End) -> bool:
-        vault = newest.vault
+    async def _store(self, newest: Version, stream: bytes, piece: Piece, segment: Segment) -> bool:
+        vault, seq = newest.vault, piece.seq
         if seq == 0 and newest.row(stream) is None:
             await check_streams(self._objects, self._limits, newest)
-        await check_room(self._objects, self._limits, vault, len(content), Use.LOG)
-        outcome = await self._objects.put_segment(vault, stream, seq, content, end)
+        await check_room(self._objects, self._limits, vault, len(piece.content), Use.LOG)
+        outcome = await self._objects.put_segment(vault, stream, seq, piece.body, segment)
         await self._check_floor_again(vault, stream, seq)
         if not isinstance(outcome, Stored):
-            return await self._is_same(newest, stream, seq, content)
+            return await self._is_same(newest, stream, piece)
         await self._add_stream(newest, stream)
         self._waiters.wake(vault)
         return True
@@ -182,11 +211,11 @@ class Streams:
             await self._objects.delete_segment(vault, stream, seq)
             raise _below_floor()
 
-    async def _is_same(self, newest: Version, stream: bytes, seq: int, content: bytes) -> bool:
+    async def _is_same(self, newest: Version, stream: bytes, piece: Piece) -> bool:
         # A crash may have come before it, and no other process would show what is here.
         await self._add_stream(newest, stream)
-        there = await self._objects.segment_bytes(newest.vault, stream, seq)
-        if there != content:
+        there = await self._objects.segment_bytes(newest.vault, stream, piece.seq)
+        if there != piece.content:
             raise Problem(
                 "segment_conflict",
                 "Fetch the heads, and go on from the log's end if its chain is yours.",
@@ -210,7 +239,7 @@ def _owner_of(newest: Version, preamble: container.Preamble, key: bytes) -> Entr
     for entry in sorted(newest.entries, key=lambda entry: entry.sign != key):
         if container.stream_id(newest.vault, entry.sign, preamble.nonce) == preamble.stream:
             return entry
-    raise segments.SegmentInvalid("The log's stream id is derived from no device's signing key.")
+    raise SegmentInvalid("The log's stream id is derived from no device's signing key.")
 
 
 def _vault_unknown() -> Problem:

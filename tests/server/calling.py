@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import pairwise
 from typing import Any
@@ -67,7 +67,7 @@ class Caller:
         """Send a signed request; `signing` breaks the signature, `sent_body` is sent in place of the signed one."""
         signer = private_key(key) if isinstance(key, str) else key
         signing = {"identity": self.origin, **signing}
-        patient_until = time.monotonic() + self.patience_seconds
+        patient_until, again = time.monotonic() + self.patience_seconds, False
         while True:
             headers = Signing(signer, method=method, path=path, query=query, body=body, **signing).headers()
             answer = await self.send_as_is(
@@ -77,8 +77,10 @@ class Caller:
                 body if sent_body is None else sent_body,
             )
             if answer.status != 503 or time.monotonic() >= patient_until:
-                return answer
+                # What was put before the store gave no answer can be there by now.
+                return replace(answer, status=201) if again and (method, answer.status) == ("PUT", 200) else answer
             await asyncio.sleep(_PAUSE_SECONDS)
+            again = True
 
     async def send_as_is(
         self, method: str, target: str, headers: dict[str, str] | None = None, body: bytes | None = None

@@ -24,6 +24,7 @@ class Meddler:
     lost: list[Callable[[web.BaseRequest], bool]] = field(default_factory=list)
     answered: list[tuple[Callable[[web.BaseRequest], bool], int, str]] = field(default_factory=list)
     cut: list[Callable[[web.BaseRequest], bool]] = field(default_factory=list)
+    torn: list[Callable[[web.BaseRequest], bool]] = field(default_factory=list)
     rewrites: bool = False
     holds: bool = False
     seen: list[str] = field(default_factory=list)
@@ -43,6 +44,12 @@ class Meddler:
                 self.answered.remove(entry)
                 text = f"<Error><Code>{code}</Code><Message>made up</Message></Error>"
                 return web.Response(status=status, text=text, content_type="application/xml")
+        for takes_it in self.torn:
+            if takes_it(request) and request.transport is not None:
+                self.torn.remove(takes_it)
+                await self._pass_on_the_head(request)
+                request.transport.abort()
+                return web.Response()
         url = URL(self.target + request.raw_path, encoded=True)
         async with session.request(request.method, url, headers=request.headers, data=body) as answer:
             content = await answer.read()
@@ -70,6 +77,19 @@ class Meddler:
             response.content_length = int(answer.headers.get("Content-Length", 0))
             return response
         return web.Response(status=answer.status, body=content, headers=headers)
+
+    async def _pass_on_the_head(self, request: web.BaseRequest) -> None:
+        """Send the target a request without its body, and hang up, as one does that is killed between the two."""
+        url = URL(self.target)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        head = [f"{request.method} {request.raw_path} HTTP/1.1"]
+        head += [f"{name}: {value}" for name, value in request.headers.items()]
+        writer.write("\r\n".join([*head, "", ""]).encode("latin-1"))
+        await writer.drain()
+        writer.write_eof()
+        await reader.read()  # until it has noticed
+        writer.close()
+        await writer.wait_closed()
 
 
 @asynccontextmanager

@@ -4,15 +4,16 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
 import pytest
+
+from tests.ports import own_port
 
 BUCKET = "tests"
 # For tests whose store is the fixture's: once in a folder, once in a bucket of SeaweedFS.
@@ -40,16 +41,6 @@ def bucket_environment(endpoint: str) -> dict[str, str]:
     }
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody has now, from among those that no system gives to whom it does not matter."""
-    found = set[int]()
-    while len(found) < count:
-        with socket.socket() as tried, suppress(OSError):
-            tried.bind(("127.0.0.1", port := 20_000 + secrets.randbelow(10_000)))
-            found.add(port)
-    return list(found)
-
-
 @contextmanager
 def running_seaweed(folder: Path) -> Generator[Mapping[str, str]]:
     """Run the server over a folder; yields the environment for whoever speaks to it."""
@@ -61,7 +52,7 @@ def running_seaweed(folder: Path) -> Generator[Mapping[str, str]]:
     keys = {"accessKey": environment["AWS_ACCESS_KEY_ID"], "secretKey": _SECRET}
     identity = {"name": "tests", "credentials": [keys], "actions": ["Admin"]}
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}), encoding="utf-8")
-    ports = dict(zip([*_PORTS, *(f"{name}.grpc" for name in _PORTS)], free_ports(2 * len(_PORTS)), strict=True))
+    ports = {name: own_port() for name in [*_PORTS, *(f"{name}.grpc" for name in _PORTS)]}
     process = subprocess.Popen(
         [
             program,

@@ -8,6 +8,7 @@ from memseal_server.problems import Problem
 from memseal_server.vaults import Vaults
 from tests.server.building import Draft, Log, opener, private_key, public
 from tests.server.calling import Caller
+from tests.server.putting import put_segment
 
 
 @pytest.mark.parametrize("key", ["alice", "bob", "epoch 1"])
@@ -112,7 +113,7 @@ async def test_what_a_key_may_do_is_asked_again_when_its_body_is_here(store: Blo
         await vaults.put_version(first.vault, 2, first.next().add("carol").build(), kit_key, refill=False)
     for key in (kit_key, epoch_key):
         with pytest.raises(Problem, match="key_forbidden"):
-            await vaults.streams.put(log.vault, log.stream, 0, log.segment(0, 1), key, refill=False)
+            await put_segment(vaults, log, 0, log.segment(0, 1), key)
     bob = public(private_key("bob"))
     with pytest.raises(Problem, match="key_unknown"):
-        await vaults.streams.put(log.vault, log.stream, 0, log.segment(0, 1), bob, refill=True)
+        await put_segment(vaults, log, 0, log.segment(0, 1), bob, refill=True)

@@ -64,6 +64,12 @@ async def test_object_that_was_put_is_there(store: BlobStore, size: int) -> None
     assert await store.head("a/1") == Info(size, hashlib.sha256(content).digest())
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_digest_that_is_known_is_kept_and_not_computed_again(store: BlobStore, size: int) -> None:
+    assert await store.put_new("a/1", some_bytes("content", size), bytes(range(32))) == Stored()
+    assert await store.head("a/1") == Info(size, bytes(range(32)))
+
+
 async def test_object_that_was_not_put_is_not_there(store: BlobStore) -> None:
     await store.put_new("a/1", b"x")
     assert await store.get("a/2") is None

@@ -15,6 +15,7 @@ from memseal_server.blobs.bucket import BucketStore
 from memseal_server.blobs.s3 import Bucket, Checksums
 from memseal_server.limits import Limits
 from memseal_server.listening import listen
+from tests.ports import own_port
 from tests.server.building import Draft, Log, some_bytes
 from tests.server.calling import Caller
 from tests.server.meddling import Meddler, is_put, meddling, of_method
@@ -103,6 +104,30 @@ async def test_put_that_is_told_to_come_again_comes_again_with_the_same_key(
     assert await store.put_new("a/1", b"x") == Stored()
     assert meddler.seen.count("PUT") == 3
     assert await store.listed("", "", 9) == [Listed("a/1", 1)]
+
+
+async def test_put_that_breaks_off_before_its_body_leaves_nothing_under_its_key(
+    store: BucketStore, meddler: Meddler
+) -> None:
+    meddler.torn += [is_put] * 6
+    with pytest.raises(StoreUnavailable):
+        await store.put_new("a/1", b"x")
+    assert meddler.torn == []
+    assert await store.listed("", "", 9) == []
+    assert await store.put_new("a/1", b"y") == Stored()
+    assert await store.get("a/1") == b"y"
+
+
+@pytest.mark.parametrize("checks", [True, False], ids=["checked", "unchecked"])
+async def test_put_that_broke_off_before_its_body_is_whole_when_it_is_acknowledged(
+    store: BucketStore, meddler: Meddler, monkeypatch: pytest.MonkeyPatch, checks: bool
+) -> None:
+    if not checks:  # the bucket keeps what had come: nothing
+        monkeypatch.setattr(s3, "_checked", lambda content: dict[str, str]())
+    meddler.torn.append(is_put)
+    assert await store.put_new("a/1", b"x") == Stored()
+    assert await store.get("a/1") == b"x"
+    assert (meddler.torn, meddler.seen.count("DELETE")) == ([], 0 if checks else 1)
 
 
 async def test_reads_and_deletes_whose_answers_are_lost_are_asked_again(store: BucketStore, meddler: Meddler) -> None:
@@ -242,7 +267,7 @@ async def test_server_says_that_its_bucket_is_away_and_goes_on_when_it_is_back(
     log: Log,
 ) -> None:
     target = seaweed["AWS_ENDPOINT_URL_S3"]
-    async with meddling(target) as meddler:
+    async with meddling(target, own_port()) as meddler:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", meddler.endpoint)
         store = await BucketStore.open(seaweed_bucket)
         listener = await listen(store, Limits(), host="127.0.0.1", port=0)

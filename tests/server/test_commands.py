@@ -41,9 +41,9 @@ async def test_invitation_is_written_alone_and_is_good(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--uses", "0"], "'0' is not a number from 1 to 1000"),
+        (["--uses", "0"], "--uses: '0' is not a number from 1 to 1000"),
         (["--uses", "1001"], "is not a number from 1 to 1000"),
-        (["--expires", "7"], "'7' is not a time like 30m, 12h or 7d"),
+        (["--expires", "7"], "--expires: '7' is not a time like 30m, 12h or 7d"),
         (["--expires", "0d"], "is not a time like"),
     ],
 )
@@ -53,6 +53,26 @@ def test_invitation_for_nobody_or_no_time_is_refused(
     with pytest.raises(SystemExit, match="2"):
         main(["invite", "--store", str(tmp_path), *options])
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--max-waiter", "5"], "--max-waiter is no option: did you mean --max-waiters?"),
+        (["--max-waiter=5"], "--max-waiter is no option: did you mean --max-waiters?"),
+        (["--zebra"], "--zebra is no option; there are --store, "),
+        (["server"], "'server' is no command; there are serve, invite, fsck, usage"),
+    ],
+    ids=["beginning", "equals", "unknown", "command"],
+)
+def test_what_is_no_option_or_command_is_named_with_what_there_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--store", str(tmp_path), "--check-config", *arguments])
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage == "usage: memseal-server [command] --store PLACE [options]"
+    assert said in error
 
 
 async def test_sound_store_has_no_findings(
@@ -99,7 +119,7 @@ async def test_usage_says_what_each_vault_takes_and_all_together(
 def test_store_that_is_not_there_is_not_made(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
     code, lines, said = run(capsys, name, "--store", str(tmp_path / "typo"))
     assert (code, lines) == (1, [])
-    assert said == f"memseal-server: cannot {name}: no store is at {tmp_path / 'typo'}\n"
+    assert said.startswith(f"memseal-server: cannot {name}: no store is at {tmp_path / 'typo'}: name one in --store")
     assert not (tmp_path / "typo").exists()
 
 
@@ -119,4 +139,4 @@ def test_progress_is_shown_to_a_person_alone_and_wiped_away(out: io.StringIO) ->
 def test_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["sevre", "--store", "x"])
-    assert "invalid choice: 'sevre'" in capsys.readouterr().err
+    assert "'sevre' is no command" in capsys.readouterr().err

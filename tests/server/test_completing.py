@@ -40,10 +40,10 @@ class FailingStore(SqliteStore):
 
     fails = True
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
         if self.fails and "/keyring/" in key:
             raise StoreUnavailable("down")
-        return await super().put_new(key, content)
+        return await super().put_new(key, content, digest)
 
 
 class SlowStore(SqliteStore):
@@ -53,12 +53,12 @@ class SlowStore(SqliteStore):
     go_on: asyncio.Event
     done: asyncio.Event
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
         if "/keyring/" not in key:
-            return await super().put_new(key, content)
+            return await super().put_new(key, content, digest)
         self.reached.set()
         await self.go_on.wait()
-        outcome = await super().put_new(key, content)
+        outcome = await super().put_new(key, content, digest)
         self.done.set()
         return outcome
 

@@ -15,6 +15,7 @@ from memseal_server.problems import Problem
 from memseal_server.vaults import Vaults
 from tests.server.building import Draft, Log, manifest, object_id, part, private_key, public
 from tests.server.calling import Caller
+from tests.server.putting import body, put_segment
 from tests.server.running import end_all, start, start_dying
 from tests.server.seaweed import on_each_store
 from tests.server.wrapping import Wrapping
@@ -86,11 +87,11 @@ class InterruptedStore(Wrapping):
     before_delete = False
     happens: Callable[[], Awaitable[object]]
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
         if self.before_put is not None and key.endswith(self.before_put):
             self.before_put = None
             await self.happens()
-        return await super().put_new(key, content)
+        return await super().put_new(key, content, digest)
 
     async def last(self, runs: Sequence[Run]) -> list[int | None]:
         found = await super().last(runs)
@@ -121,13 +122,12 @@ async def put(vaults: Vaults, *drafts: Draft) -> list[bool]:
 
 async def put_checkpoint(vaults: Vaults, vault: bytes, name: str, *parts: str) -> None:
     for part_name in parts:
-        await vaults.floors.put(vault, Kind.PART, object_id(part_name), part(vault, part_name), ALICE)
-    await vaults.floors.put(vault, Kind.MANIFEST, object_id(name), manifest(vault, name), ALICE)
+        await vaults.floors.put(vault, Kind.PART, object_id(part_name), body(part(vault, part_name)), ALICE)
+    await vaults.floors.put(vault, Kind.MANIFEST, object_id(name), body(manifest(vault, name)), ALICE)
 
 
 async def push(vaults: Vaults, log: Log, seq: int) -> bool:
-    content = log.segment(2 * seq, 2 * seq + 2)
-    return await vaults.streams.put(log.vault, log.stream, seq, content, ALICE, refill=False)
+    return await put_segment(vaults, log, seq, log.segment(2 * seq, 2 * seq + 2), ALICE)
 
 
 async def is_there(vaults: Vaults, vault: bytes, name: str) -> bool:
@@ -268,7 +268,7 @@ async def test_part_that_another_process_sweeps_away_is_missed_and_can_be_put_ba
         heads = await each.heads(first.vault)
         assert (heads.version.number, heads.floor_whole) == (4, False)
         assert heads.logs[log.stream].to_members() == log.end(4, next_seq=2)
-    await elsewhere.floors.put(first.vault, Kind.PART, object_id("a"), part(first.vault, "a"), ALICE)
+    await elsewhere.floors.put(first.vault, Kind.PART, object_id("a"), body(part(first.vault, "a")), ALICE)
     for each in (elsewhere, vaults):
         assert (await each.heads(first.vault)).floor_whole
 

@@ -13,6 +13,12 @@ LIMIT = 20_000
 FULL = (507, "limit")
 
 
+@pytest.fixture(autouse=True)
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no allowance come back while a test asks on: on a busy machine forty requests take seconds."""
+    monkeypatch.setattr(admission, "Rates", lambda per_second: Rates(per_second, clock=lambda: 0.0))
+
+
 async def fill(caller: Caller, first: Draft, log: Log) -> int:
     """Push records one by one until no more is taken; return how many were."""
     await caller.register(first)

@@ -11,6 +11,7 @@ from memseal_server.problems import Problem
 from memseal_server.vaults import Vaults
 from tests.server.building import Draft, Log, first_version, private_key, public
 from tests.server.calling import Caller
+from tests.server.putting import put_segment
 from tests.server.seaweed import on_each_store
 from tests.server.wrapping import Wrapping
 
@@ -33,10 +34,10 @@ class WatchedStore(Wrapping):
             found += await super().last([run])
         return found
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
         if self.dies_at is not None and self.dies_at in key:
             raise StoreUnavailable("died")
-        return await super().put_new(key, content)
+        return await super().put_new(key, content, digest)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def logs(first: Draft) -> list[Log]:
 
 
 async def push(vaults: Vaults, log: Log, seq: int) -> bool:
-    return await vaults.streams.put(log.vault, log.stream, seq, log.segment(seq, seq + 1), ALICE, refill=False)
+    return await put_segment(vaults, log, seq, log.segment(seq, seq + 1), ALICE)
 
 
 @pytest.fixture
@@ -167,7 +168,7 @@ async def test_refusal_is_of_one_moment_also_where_another_process_was_quicker(
     with pytest.raises(Problem, match="segment_order") as refused:
         await push(pushing, log, 5)
     assert refused.value.document()["end"] == log.end(4, next_seq=4)
-    other = pushing.streams.put(log.vault, log.stream, 2, log.segment(2, 4), ALICE, refill=False)
+    other = put_segment(pushing, log, 2, log.segment(2, 4), ALICE)
     with pytest.raises(Problem, match="segment_conflict"):
         await other
     assert await push(pushing, log, 3) is False
@@ -197,7 +198,7 @@ async def test_log_whose_naming_a_crash_cut_off_is_shown_once_its_device_comes_a
     fresh = [Vaults(store, Limits()) for _ in range(3)]
     assert await lengths(fresh[0], [log]) == [0]
     # The same put again, or one that was cut otherwise: after either the log is in the heads.
-    again = fresh[1].streams.put(log.vault, log.stream, 0, log.segment(0, 3), ALICE, refill=False)
+    again = put_segment(fresh[1], log, 0, log.segment(0, 3), ALICE)
     with pytest.raises(Problem, match="segment_conflict"):
         await again
     for each in (fresh[0], fresh[2]):
@@ -213,7 +214,7 @@ async def test_device_that_another_process_let_in_may_push_at_once(
     await Vaults(store, Limits()).put_version(first.vault, 2, second.build(), ALICE, refill=False)
     log = Log(first.vault, private_key("bob"), 1, first.digest()).append(1)
     key = public(private_key("bob"))
-    assert await vaults.streams.put(log.vault, log.stream, 0, log.segment(0, 1), key, refill=False)
+    assert await put_segment(vaults, log, 0, log.segment(0, 1), key)
 
 
 async def test_log_is_named_once(store: BlobStore, vaults: Vaults, logs: list[Log]) -> None:

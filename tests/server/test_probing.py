@@ -15,8 +15,9 @@ from memseal_server.blobs.bucket import BucketStore
 from memseal_server.blobs.opening import open_store
 from memseal_server.blobs.probing import StoreUnfit, probe
 from memseal_server.blobs.sqlite import SqliteStore
+from tests.ports import own_port, silent_port
 from tests.server.running import end_all, start_process
-from tests.server.seaweed import BUCKET, bucket_environment, free_ports
+from tests.server.seaweed import BUCKET, bucket_environment
 
 
 class BrokenStore(SqliteStore):
@@ -24,15 +25,15 @@ class BrokenStore(SqliteStore):
 
     fault = ""
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
         if self.fault == "replaces":
             await super().delete([key])
         if self.fault == "looks, then puts" and key.endswith("/race"):
-            await super().put_new(key, content)
+            await super().put_new(key, content, digest)
             return Stored()
         if self.fault == "always taken":
             await super().put_new(key, b"another's")
-        return await super().put_new(key, content)
+        return await super().put_new(key, content, digest)
 
     async def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
         found = await super().get(key, start, end)
@@ -86,7 +87,7 @@ async def nanio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     program = shutil.which("nanio", path=str(Path(sys.executable).parent))
     if program is None:
         pytest.skip("nanio is not installed (pip install nanio)")
-    [port] = free_ports(1)
+    port = own_port()
     environment = bucket_environment(f"http://127.0.0.1:{port}")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -123,9 +124,10 @@ async def test_server_does_not_start_on_a_bucket_that_passes_over_conditional_wr
 async def test_server_does_not_start_where_its_bucket_does_not_let_it_in(
     seaweed_bucket: str, monkeypatch: pytest.MonkeyPatch, setting: str, told: str
 ) -> None:
-    monkeypatch.setenv(setting, f"http://127.0.0.1:{free_ports(1)[0]}")
-    process = await start_process("--store", seaweed_bucket, "--listen", "127.0.0.1:0")
-    said, errors = await process.communicate()
+    with silent_port() as port:
+        monkeypatch.setenv(setting, f"http://127.0.0.1:{port}")
+        process = await start_process("--store", seaweed_bucket, "--listen", "127.0.0.1:0")
+        said, errors = await process.communicate()
     assert (process.returncode, said) == (1, b"")
     assert "memseal-server: cannot start: the bucket" in errors.decode()
     assert told in errors.decode()

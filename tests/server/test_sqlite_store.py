@@ -28,7 +28,7 @@ def leave_files_of_a_dead_process(folder: Path) -> None:
         "folder = Path(sys.argv[1]) / 'large'\n"
         "files = LargeFiles(folder, lambda: {path.name for path in folder.iterdir()})\n"
         "name = files.write(b'orphan')\n"
-        "(folder / (name + '.writing')).write_bytes(b'half')\n"
+        "(folder / (name[:-1] + 'x')).write_bytes(b'half')\n"
         "os._exit(9)"
     )
     ended = subprocess.run([sys.executable, "-c", script, str(folder)], check=False)

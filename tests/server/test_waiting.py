@@ -21,13 +21,11 @@ def limits() -> Limits:
     return Limits(recheck_seconds=3_600)
 
 
-async def begin_poll(caller: Caller, first: Draft, key: str = "alice", wait: int = 60) -> asyncio.Task[Answer]:
+async def begin_poll(caller: Caller, first: Draft, key: str = "alice") -> asyncio.Task[Answer]:
     """Start a poll that knows the heads as they are, and return once it waits."""
     tag = (await caller.get_heads(first.vault)).headers["ETag"]
     before = await waiting(caller)
-    poll = asyncio.create_task(
-        caller.get_heads(first.vault, key, query=f"wait={wait}", more_headers={"If-None-Match": tag})
-    )
+    poll = asyncio.create_task(caller.get_heads(first.vault, key, query="wait=60", more_headers={"If-None-Match": tag}))
     async with asyncio.timeout(BOUND_SECONDS):
         while await waiting(caller) == before:
             assert not poll.done()
@@ -95,11 +93,13 @@ async def test_poll_wakes_at_once_when_the_version_is_completed(caller: Caller, 
     assert answer.json["keyring"]["whole"] is True
 
 
-async def test_poll_waits_on_where_an_object_changes_no_head(caller: Caller, first: Draft) -> None:
+async def test_poll_waits_on_where_an_object_changes_no_head(caller: Caller, first: Draft, log: Log) -> None:
     await caller.register(first)
-    poll = await begin_poll(caller, first, wait=1)
+    poll = await begin_poll(caller, first)
     await caller.put_checkpoint(first.vault, "one", "a")
-    assert (await poll).status == 304
+    assert await waiting(caller) == 1
+    await caller.put_segment(log, 0, log.segment(0, 1))
+    assert (await woken(poll)).status == 200
 
 
 async def test_all_polls_of_a_vault_wake(caller: Caller, first: Draft, log: Log) -> None:

@@ -11,8 +11,8 @@ class Wrapping:
     def __init__(self, inner: BlobStore) -> None:
         self.inner = inner
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
-        return await self.inner.put_new(key, content)
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
+        return await self.inner.put_new(key, content, digest)
 
     async def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
         return await self.inner.get(key, start, end)

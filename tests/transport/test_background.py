@@ -25,6 +25,7 @@ from memseal.sync.messages import GetHeads, PutSegment, Request
 from memseal.transport.http import HttpTransport
 from memseal.vault import background, opening
 from memseal.vault.standing import is_final
+from tests.ports import silent_port
 from tests.scenarios.conftest import StartServer
 from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, States, opened
 from tests.vault.small_vault import cheap_stretch
@@ -112,12 +113,13 @@ def test_idle_it_asks_once_per_held_answer_and_nothing_else(
     tmp_path: Path, start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "_HOLD_SECONDS", 1)
-    server, asked = start_server(), threading.Semaphore(0)
+    server, asked, go_on = start_server(), threading.Semaphore(0), threading.Semaphore(0)
     listen = HttpTransport.listen
 
     def counted(transport: HttpTransport, tag: str, seconds: int) -> object:
         if seconds:
             asked.release()
+            go_on.acquire()
         return listen(transport, tag, seconds)
 
     monkeypatch.setattr(HttpTransport, "listen", counted)
@@ -128,9 +130,11 @@ def test_idle_it_asks_once_per_held_answer_and_nothing_else(
             assert asked.acquire(timeout=PATIENCE_SECONDS)
             before = requests_of(server.url)
             for _ in range(3):
+                go_on.release()
                 assert asked.acquire(timeout=PATIENCE_SECONDS)
             assert requests_of(server.url) - before == 3
             assert requests_of(server.url, words='status="304"') == 3
+            go_on.release()
 
 
 def test_after_the_computer_has_slept_it_asks_anew(
@@ -170,6 +174,43 @@ def test_a_server_that_was_killed_and_comes_back_is_followed_again(tmp_path: Pat
             told.until_phase("synced")
             assert live.wait_until_synced(PATIENCE_SECONDS)
         assert vault.status().unsent_bytes == 0
+
+
+class Interrupted(threading.Event):
+    """Just before it is cleared for the first time, somebody says that the network is back."""
+
+    def __init__(self, live: background.LiveSync) -> None:
+        super().__init__()
+        self._live: background.LiveSync | None = live
+
+    def clear(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.try_now()
+        super().clear()
+
+
+def test_word_that_the_network_is_back_is_heard_also_just_before_it_begins_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It waits for an hour, and looks at nothing meanwhile.
+    for name in ("_BACKOFF_SECONDS", "_BACKOFF_MOST_SECONDS", "_LOOK_SECONDS"):
+        monkeypatch.setattr(background, name, 3_600.0)
+    monkeypatch.setattr(background._random, "uniform", lambda least, most: most)
+    told, pause = States(), background.LiveSync._pause
+
+    def interrupted(live: background.LiveSync) -> None:
+        if told.phases.count("offline") == 1:
+            live._woken = Interrupted(live)
+        pause(live)
+
+    monkeypatch.setattr(background.LiveSync, "_pause", interrupted)
+    with (
+        silent_port() as port,
+        Vault.create(tmp_path / "v", PASSPHRASE, embedder=None) as vault,
+        vault.sync_in_background(f"http://127.0.0.1:{port}", on_state=told),
+    ):
+        told.until(lambda: told.phases.count("offline") == 2)
 
 
 def test_a_server_restored_from_a_backup_stops_it_and_is_filled_up_with_consent(

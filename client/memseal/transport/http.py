@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from io import BytesIO
 from typing import Any, Self, TypeVar
 
 import aiohttp
@@ -37,10 +36,12 @@ from memseal.sync.relaying import Hear, Say
 from memseal.transport import Heard
 from memseal.transport.answers import PROXY_PASSWORD, clock_of, read_heads, refusal
 from memseal.transport.network import CERTIFICATE, Proxy, proxy_for, trust
-from memseal.transport.signing import RequestSigner, server_identity, server_path
+from memseal.transport.signing import RequestSigner, content_digest, server_identity, server_path
 
 # No answer may be larger: a record of 64 MiB with its overhead, or the heads of very many logs.
 _ANSWER_MOST = 80 << 20
+# Of a body: as much as asyncio reads at once on the other side.
+_WRITTEN_AT_ONCE = 256 << 10
 # Of an object: as much as of a log, so that little is lost where one breaks off.
 _OBJECT_PIECE = 8 << 20
 _CONNECT_SECONDS, _READ_SECONDS = 20, 60
@@ -111,7 +112,9 @@ class HttpTransport:
 
     def begin(self, request: Request) -> _Sent:
         """Send a request, and do not wait; another may be on its way already, over another connection."""
-        return _Sent(self._begin(self._send(request)))
+        # Hashed in the thread of who asks: the transport's own is busy with the body before it.
+        body = _Body.of(request.content) if isinstance(request, PutKeyring | PutSegment | PutObject) else None
+        return _Sent(self._begin(self._send(request, body)))
 
     def relay(self, message: Say | Hear) -> Answer:
         """Carry a message of a pairing, or wait for one; without a vault as the joiner, else as the shower."""
@@ -154,30 +157,30 @@ class HttpTransport:
             raise RemoteUnreachable("the connection was closed here")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    async def _send(self, request: Request) -> Answer:
+    async def _send(self, request: Request, body: "_Body | None") -> Answer:
         match request:
             case GetHeads():
                 return await self._call("GET", "/heads", None, _heads)
             case GetKeyring(version, public):
                 path = f"/keyring/{'latest' if version is None else version}"
                 return await self._call("GET", path + ("?part=public" if public else ""), None, _content)
-            case PutKeyring(version, content, refill):
-                return await self._call("PUT", f"/keyring/{version}{_refill(refill)}", content, _stored, self._invited)
+            case PutKeyring(version, _, refill):
+                return await self._call("PUT", f"/keyring/{version}{_refill(refill)}", body, _stored, self._invited)
             case GetLog(stream_id, start, limit):
                 async with self._downloads:
                     return await self._call("GET", f"/logs/{stream_id.hex()}?from={start}&limit={limit}", None, _begun)
-            case PutSegment(stream_id, number, content, refill):
-                return await self._call("PUT", f"/logs/{stream_id.hex()}/{number}{_refill(refill)}", content, _stored)
+            case PutSegment(stream_id, number, _, refill):
+                return await self._call("PUT", f"/logs/{stream_id.hex()}/{number}{_refill(refill)}", body, _stored)
             case GetObject(shelf, object_id, start):
                 wanted = {"Range": f"bytes={start}-{start + _OBJECT_PIECE - 1}"}
                 return await self._call("GET", f"/{shelf}/{object_id.hex()}", None, _piece(start), wanted)
-            case PutObject(shelf, object_id, content):
-                return await self._call("PUT", f"/{shelf}/{object_id.hex()}", content, _stored)
+            case PutObject(shelf, object_id, _):
+                return await self._call("PUT", f"/{shelf}/{object_id.hex()}", body, _stored)
 
     async def _relay(self, message: Say | Hear) -> Answer:
         path = f"/pairing/{message.channel:05d}/{message.number}"
         if isinstance(message, Say):
-            return await self._call("PUT", path, message.content, _stored)
+            return await self._call("PUT", path, _Body.of(message.content), _stored)
         reply = await self._signed("GET", f"{path}?wait={message.wait_seconds}", None, {}, message.wait_seconds)
         return _answer(reply, _content)
 
@@ -189,12 +192,12 @@ class HttpTransport:
         return Heard(_answer(reply, _heads), reply.headers.get("ETag", "").strip('"'))
 
     async def _call(
-        self, method: str, path: str, body: bytes | None, read: Reader, more: Mapping[str, str] | None = None
+        self, method: str, path: str, body: "_Body | None", read: Reader, more: Mapping[str, str] | None = None
     ) -> Answer:
         return _answer(await self._signed(method, path, body, more or {}), read)
 
     async def _signed(
-        self, method: str, path: str, body: bytes | None, more: Mapping[str, str], held_seconds: int = 0
+        self, method: str, path: str, body: "_Body | None", more: Mapping[str, str], held_seconds: int = 0
     ) -> _Reply:
         """Exchange a request; where the clocks differ, a second one that is signed with the server's time."""
         reply = await self._exchange(method, path, body, more, held_seconds)
@@ -204,19 +207,24 @@ class HttpTransport:
         return reply
 
     async def _exchange(
-        self, method: str, path: str, body: bytes | None, more: Mapping[str, str], held_seconds: int
+        self, method: str, path: str, body: "_Body | None", more: Mapping[str, str], held_seconds: int
     ) -> _Reply:
         """Send one signed request; redirects are not followed, so that nothing goes where the user did not say."""
         if self._session is None:
             self._session = aiohttp.ClientSession(auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar())
         url, pass_on = self._base + path, {} if self._proxy is None else self._proxy.headers
-        refused, upload = 0, None if body is None else await _Upload.begin(body, self._uploads)
+        refused, upload = 0, None if body is None else await _Upload.begin(body.content, self._uploads)
+        digest = None if body is None else body.digest
         try:
             async with self._session.request(
                 method,
                 URL(url, encoded=True),
                 data=upload,
-                headers={**self._signer.headers(method, url, body), **more, **(pass_on if self._trust is True else {})},
+                headers={
+                    **self._signer.headers(method, url, digest),
+                    **more,
+                    **(pass_on if self._trust is True else {}),
+                },
                 allow_redirects=False,
                 timeout=_patience(body is not None, held_seconds),
                 ssl=self._trust,
@@ -240,10 +248,23 @@ class HttpTransport:
         raise RemoteUnreachable(PROXY_PASSWORD if refused == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else what)
 
 
-class _Upload(aiohttp.BytesIOPayload):
+@dataclass(frozen=True)
+class _Body:
+    """What a request carries, and the digest that it is signed under."""
+
+    content: bytes
+    digest: str
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """Return a body of these bytes."""
+        return cls(content, content_digest(content))
+
+
+class _Upload(aiohttp.Payload):
     """A body that has the line to itself until it is written, and not until it is answered.
 
-    A file: bytes of more than a megabyte would hold up the loop, and aiohttp warns of them.
+    Written as it lies in memory: the library's own payloads copy it, or hold up the loop with all of it at once.
     """
 
     @classmethod
@@ -253,13 +274,20 @@ class _Upload(aiohttp.BytesIOPayload):
         return cls(body, line)
 
     def __init__(self, body: bytes, line: asyncio.Lock) -> None:
-        super().__init__(BytesIO(body))
+        super().__init__(body)
+        self._size = len(body)
         self._line: asyncio.Lock | None = line
 
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+    async def write(self, writer: AbstractStreamWriter) -> None:
         """Write the body, and let the next one have the line."""
-        await super().write_with_length(writer, content_length)
+        view = memoryview(self._value)
+        for at in range(0, len(view), _WRITTEN_AT_ONCE):
+            await writer.write(view[at : at + _WRITTEN_AT_ONCE])
         self.end()
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Raise `TypeError`: what is sent is no text."""
+        raise TypeError("a sealed body is no text")
 
     def end(self) -> None:
         """Let go of the line; twice is harmless."""
@@ -284,17 +312,18 @@ def _patience(has_body: bool, held_seconds: int) -> aiohttp.ClientTimeout:
 
 async def _bounded(response: aiohttp.ClientResponse) -> _Reply:
     """Return an answer; what came of one that broke off is worth something where it is a part anyway."""
-    content, whole = bytearray(), True
+    pieces, size, whole = list[bytes](), 0, True
     try:
-        async for piece in response.content.iter_chunked(1 << 18):
-            content += piece
-            if len(content) > _ANSWER_MOST:
+        async for piece in response.content.iter_any():
+            pieces.append(piece)
+            size += len(piece)
+            if size > _ANSWER_MOST:
                 raise RemoteAnswer("the server's answer is larger than any it may give")
     except (aiohttp.ClientError, OSError, TimeoutError):
-        if not content:
+        if not size:
             raise
         whole = False
-    return _Reply(response.status, response.headers, bytes(content), whole)
+    return _Reply(response.status, response.headers, b"".join(pieces), whole)
 
 
 def _answer(reply: _Reply, read: Reader) -> Answer:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from http_message_signatures import algorithms
+from http_message_signatures.digests import ContentDigest
 from http_message_signatures.signatures import HTTPMessageSigner
 
 from memseal.errors import RemoteUnknown
@@ -52,6 +53,11 @@ def server_path(url: str) -> str:
     return path
 
 
+def content_digest(body: bytes) -> str:
+    """Return what stands in a request's `Content-Digest`."""
+    return ContentDigest.create(body)
+
+
 @dataclass
 class Message:
     """A request as the signing library reads it."""
@@ -76,9 +82,10 @@ class RequestSigner:
         self._signer: Any = HTTPMessageSigner(signature_algorithm=algorithms.ED25519)  # pyright: ignore[reportPrivateImportUsage]
         self.offset_seconds = 0.0
 
-    def headers(self, method: str, url: str, body: bytes | None) -> dict[str, str]:
-        """Return the headers that sign a request."""
-        message = Message(method, url, {IDENTITY_HEADER: self._identity})
+    def headers(self, method: str, url: str, digest: str | None) -> dict[str, str]:
+        """Return the headers that sign a request, given its body's `content_digest`, if it has a body."""
+        digested = {} if digest is None else {"Content-Digest": digest}
+        message = Message(method, url, {IDENTITY_HEADER: self._identity, **digested})
         prepared = self._signer.prepare(
             message,
             key_id=public_signing_key(self._key).hex(),
@@ -86,8 +93,8 @@ class RequestSigner:
             nonce=base64.b64encode(self._random(16)).decode("ascii"),
             label="memseal",
             tag="memseal/1",
-            covered_component_ids=_COVERED,
-            body=body,
+            covered_component_ids=_COVERED if digest is None else (*_COVERED, "content-digest"),
+            use_existing_digest=digest is not None,
         )
         self._signer.apply(message, prepared, sign(self._key, prepared.signature_base))
         return message.headers

@@ -11,6 +11,9 @@ from memseal.memory.operations import Head
 from memseal.vault.keychain import Stream
 from memseal.vault.log_files import log_file
 
+# A push that comes later than this many writes reads where they end.
+_WRITTEN_MOST = 1024
+
 
 @dataclass
 class Log:
@@ -34,6 +37,8 @@ class Log:
     """Per other stream, the highest counter that this log's records have claimed for one of its records."""
     base: Base | None = None
     """Where its file begins, if it does so without the log's beginning."""
+    written: list[End] = field(default_factory=list[End])
+    """Where the latest writes ended that were made while the vault is open, in their order."""
 
     @classmethod
     def at(cls, stream: Stream, base: Base | None) -> "Log":
@@ -55,6 +60,15 @@ class Log:
     def name(self) -> str:
         """The name in findings."""
         return log_file(self.stream.stream_id)
+
+    def wrote(self, end: End) -> None:
+        """Note where the log ends after a write."""
+        self.written = [*self.known_ends()[-_WRITTEN_MOST:], end]
+        self.end, self.stored = end, end.length
+
+    def known_ends(self) -> list[End]:
+        """Return ends of writes, in their order, up to its own: none where it was cut since, or is damaged."""
+        return self.written if self.written and self.written[-1] == self.end and self.sound is None else []
 
 
 @dataclass(frozen=True)

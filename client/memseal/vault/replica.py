@@ -14,7 +14,7 @@ from memseal.sync.messages import Shelf, objects_of
 from memseal.sync.session import LocalLog
 from memseal.vault.keychain import Keychain, save_version, version_file
 from memseal.vault.locking import lock_keys
-from memseal.vault.log import end_of_whole_records
+from memseal.vault.log import Log, end_of_whole_records
 from memseal.vault.opening import Opened, cut_outlived, rebuilt, strip_older
 from memseal.vault.settling import adopt_floor, check_object, missing_objects, object_file
 
@@ -186,13 +186,14 @@ class VaultReplica:
         logbook = self._opened.logbook
         log = logbook.logs[stream_id]
         begin = log.start if start is None else start
+        for end in reversed(log.known_ends()):
+            if begin.length < end.length <= begin.length + SEGMENT_TARGET:
+                return _segment(log, start, logbook.piece(stream_id, begin.length, end.length)), end
         for window in (SEGMENT_TARGET, HEADER_SIZE + BODY_LIMIT):
             content = logbook.piece(stream_id, begin.length, min(log.end.length, begin.length + window))
             end = end_of_whole_records(memoryview(content), begin)
             if end != begin:
-                piece = content[: end.length - begin.length]
-                opening = log.stream.preamble if start is None else b""
-                return Segment(start or FIRST, opening + piece).to_bytes(), end
+                return _segment(log, start, content[: end.length - begin.length]), end
         return None
 
     def settle_epoch(self, there: Mapping[bytes, End]) -> None:
@@ -218,6 +219,11 @@ class VaultReplica:
         cut_outlived(self._opened)
         strip_older(self._opened)
         logbook.settle_former()
+
+
+def _segment(log: Log, start: End | None, piece: bytes) -> bytes:
+    opening = log.stream.preamble if start is None else b""
+    return Segment(start or FIRST, opening + piece).to_bytes()
 
 
 def use_keychain(opened: Opened, chain: Keychain) -> None:

@@ -89,8 +89,11 @@ class BlobStore(Protocol):
     store fails. Any number of processes may share one store.
     """
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
-        """Store an object unless its key is taken; either answer promises that what lies there is durable."""
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
+        """Store an object unless its key is taken; either answer promises that what lies there is durable.
+
+        `digest` is the content's SHA-256, where it is known.
+        """
         ...
 
     async def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:

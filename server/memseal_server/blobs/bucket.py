@@ -58,21 +58,27 @@ class BucketStore:
             raise StoreUnavailable("the address of a bucket is s3://bucket or s3://bucket/prefix")
         return cls(await Bucket.open(match[1], f"{prefix}/" if prefix else ""))
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
         """Store an object unless its key is taken; either answer promises that what lies there is durable."""
         # Where an answer was lost the key is taken: by this put, which has to know it for its own, or by another
         # one of the same bytes.
         put = secrets.token_hex(16)
-        metadata = {"sha256": (await _digest_of(content)).hex(), "put": put}
+        metadata = {"sha256": (digest or await _digest_of(content)).hex(), "put": put}
 
         async def try_once() -> _Found | None:
             try:
                 await self._bucket.put(key, content, metadata)
             except Taken:
                 try:
-                    return await self._find(key)
+                    found = await self._find(key)
                 except NotThere:  # deleted since, or on its way
                     raise Again from None
+                if found.put == put and found.length != len(content):
+                    # The line broke, and the bucket kept what had come. Nobody else puts under this name of a put, and
+                    # nobody was told that the object is there.
+                    await self._bucket.delete(key)
+                    raise Again from None
+                return found
             return None
 
         found = await self._patiently(try_once)

@@ -12,7 +12,6 @@ from filelock import FileLock, Timeout
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
-_WRITING = ".writing"
 _LOCK = ".lock"
 # Without it Windows would translate line ends.
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -41,8 +40,9 @@ class LargeFiles:
     def write(self, content: bytes) -> str:
         """Write a new file, durable with its name, and return the name."""
         name = f"{self._writer}-{secrets.token_hex(8)}"
-        writing = self._folder / (name + _WRITING)
-        descriptor = os.open(writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, FILE_MODE)
+        # Under its own name from the beginning: half a file is one that no database names. Renamed, it would cost a
+        # second commit of the file system's journal.
+        descriptor = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, FILE_MODE)
         try:
             view = memoryview(content)
             while view:
@@ -50,7 +50,6 @@ class LargeFiles:
             _make_durable(descriptor)
         finally:
             os.close(descriptor)
-        writing.replace(self._folder / name)
         make_names_durable(self._folder)
         return name
 

@@ -69,14 +69,14 @@ class SqliteStore:
         readers = [Worker(connection, begin="BEGIN") for connection in connections[1:]]
         return cls(files, writer, readers)
 
-    async def put_new(self, key: str, content: bytes) -> Stored | AlreadyThere:
+    async def put_new(self, key: str, content: bytes, digest: bytes | None = None) -> Stored | AlreadyThere:
         """Store an object unless its key is taken; either answer promises that what lies there is durable."""
         if len(content) <= MAX_INLINE_BYTES:
-            digest = hashlib.sha256(content).digest()
-            return await self._writer.run(lambda db: _insert(db, key, len(content), digest, content, None))
+            small = digest or hashlib.sha256(content).digest()
+            return await self._writer.run(lambda db: _insert(db, key, len(content), small, content, None))
         try:
-            digest, file = await asyncio.to_thread(self._write_large, content)
-            outcome = await self._writer.run(lambda db: _insert(db, key, len(content), digest, None, file))
+            large, file = await asyncio.to_thread(self._write_large, content, digest)
+            outcome = await self._writer.run(lambda db: _insert(db, key, len(content), large, None, file))
             if isinstance(outcome, AlreadyThere):
                 await asyncio.to_thread(self._files.remove, file)
         except OSError as error:
@@ -150,8 +150,8 @@ class SqliteStore:
         self._turn = (self._turn + 1) % len(self._readers)
         return self._readers[self._turn]
 
-    def _write_large(self, content: bytes) -> tuple[bytes, str]:
-        return hashlib.sha256(content).digest(), self._files.write(content)
+    def _write_large(self, content: bytes, digest: bytes | None) -> tuple[bytes, str]:
+        return digest or hashlib.sha256(content).digest(), self._files.write(content)
 
 
 def _open_folder(folder: Path) -> tuple[LargeFiles, list[sqlite3.Connection]]:

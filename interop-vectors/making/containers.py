@@ -11,7 +11,7 @@ import msgpack
 from making.frozen import Frozen
 from making.people import ANN, VAULT, seed, sign
 
-KEYRING, LOG, CHECKPOINT, MEDIA, TRACE, BUNDLE, DEVICE, CACHE = range(1, 9)
+KEYRING, LOG, CHECKPOINT, MEDIA, TRACE, BUNDLE, DEVICE, CACHE, SESSION = range(1, 10)
 KINDS = {
     KEYRING: "keyring",
     LOG: "log",
@@ -21,6 +21,7 @@ KINDS = {
     BUNDLE: "bundle",
     DEVICE: "device",
     CACHE: "cache",
+    SESSION: "session",
 }
 
 

@@ -215,6 +215,19 @@ OPERATIONS: dict[str, Operation] = {
         {"content": "bytes", "passphrase": "text"},
         {"memories": "[memory]"},
     ),
+    "open_traces": Operation(
+        READER,
+        "read a file of traces (§8e); `local` is the device's local key, `nonce` the one that names the file. `traces` "
+        "are those that could be read, with all their fields",
+        {"content": "bytes", "nonce": "bytes", "local": "bytes", "vault_id": "bytes", "device_id": "bytes"},
+        {"traces": "[value]"},
+    ),
+    "open_session": Operation(
+        READER,
+        "open a kept session (§8f) with the session secret; `id` is the one that names the file",
+        {"content": "bytes", "id": "bytes", "secret": "bytes", "vault_id": "bytes", "device_id": "bytes"},
+        {"session_name": "text", "session": "value"},
+    ),
     # ── operations and state, §9 and §10 ──
     "decode_meta": Operation(
         READER,
@@ -242,7 +255,8 @@ OPERATIONS: dict[str, Operation] = {
     "open_vault": Operation(
         READER,
         "open a vault's folder, given as {name: content of the file}, with a passphrase; everything is checked, and "
-        "what the device file's marks say is left aside; `memories` as in `merge`. Findings are those of all files",
+        "what the device file's marks say is left aside, traces and kept sessions too; `memories` as in `merge`. "
+        "Findings are those of all other files",
         {"files": "{bytes}", "passphrase": "text"},
         {"memories": "[memory]"},
     ),
@@ -433,7 +447,7 @@ def schema(codes: list[str]) -> Schema:
                 "properties": {
                     "id": {"type": "string", "pattern": "^[a-z]+/[a-z0-9-]+$"},
                     "title": {"type": "string", "minLength": 1},
-                    "rule": {"type": "string", "pattern": "^(vault-format|sync-protocol) §[0-9]+[a-d]?( K[0-9]+)?$"},
+                    "rule": {"type": "string", "pattern": "^(vault-format|sync-protocol) §[0-9]+[a-f]?( K[0-9]+)?$"},
                     "operation": {"enum": list(OPERATIONS)},
                     "input": {"type": "object"},
                     "expect": {"type": "object"},

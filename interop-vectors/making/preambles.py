@@ -1,7 +1,21 @@
 """Vectors of preambles (§3)."""
 
 from making.book import Book
-from making.containers import BUNDLE, CACHE, CHECKPOINT, DEVICE, KEYRING, KINDS, LOG, MEDIA, crc, flipped, log_preamble
+from making.containers import (
+    BUNDLE,
+    CACHE,
+    CHECKPOINT,
+    DEVICE,
+    KEYRING,
+    KINDS,
+    LOG,
+    MEDIA,
+    SESSION,
+    TRACE,
+    crc,
+    flipped,
+    log_preamble,
+)
 from making.containers import preamble as make
 from making.people import ANN, EVE, OTHER_VAULT, VAULT, seed
 
@@ -32,6 +46,8 @@ def add(book: Book) -> None:
     opens("media", "a media item's", make(MEDIA, stream=seed("media", 16)), MEDIA)
     opens("bundle", "a bundle's", make(BUNDLE, stream=seed("bundle", 16)), BUNDLE)
     opens("cache", "a cache's", make(CACHE, stream=ANN.id, nonce=seed("nonce", 12)), CACHE)
+    opens("trace", "a file of traces'", make(TRACE, stream=ANN.id, nonce=seed("nonce", 12)), TRACE)
+    opens("session", "a kept session's", make(SESSION, stream=seed("session", 16)), SESSION)
     opens("any-vault", "whose vault it is is not asked", make(LOG, epoch=1, vault=OTHER_VAULT), vault=None)
     opens("epoch-most", "the highest epoch that 4 bytes hold", make(LOG, epoch=(1 << 32) - 1))
     opens("more-after-it", "what comes after 64 bytes is none of the preamble's business", good + b"more")
@@ -64,7 +80,7 @@ def add(book: Book) -> None:
     refused("suite-2", "suite 2", make(LOG, epoch=1, suite=2), "suite_unknown")
     refused("suite-before-kind", "an unknown suite in another kind", make(MEDIA, suite=2), "suite_unknown")
     refused("kind-0", "no kind", make(0, epoch=1), "kind_mismatch")
-    refused("kind-9", "a kind that is not known", make(9, epoch=1), "kind_mismatch")
+    refused("kind-10", "a kind that is not known", make(10, epoch=1), "kind_mismatch")
     refused("kind-before-reserved", "another kind with a reserved byte", make(MEDIA, reserved=1), "kind_mismatch")
     refused("reserved", "byte 11 is not zero", make(LOG, epoch=1, reserved=1), "preamble_reserved")
     refused("reserved-high", "the highest bit of byte 11", make(LOG, epoch=1, reserved=128), "preamble_reserved")

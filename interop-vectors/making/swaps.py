@@ -3,6 +3,7 @@
 from hashlib import sha256
 from typing import Any
 
+from making import sessions, traces
 from making.book import Book
 from making.checkpoints import CHECKPOINT_ID, ROWS, tagged_row
 from making.keyrings import Map, follow, sets, vault_key
@@ -25,6 +26,8 @@ def add(book: Book) -> None:
         "part": book.files["cases/checkpoint/part-content.mseal"],
         "media": book.files["cases/media/two-content.mseal"],
         "bundle": book.files["cases/bundle/three-content.mseal"],
+        "trace": book.files["cases/trace/two-content.mseal"],
+        "session": book.files["cases/session/one-content.mseal"],
     }
     for wanted, opener in _OPENERS.items():
         for found, content in objects.items():
@@ -42,10 +45,17 @@ def add(book: Book) -> None:
 
 
 _CODES = {"device": "device_file"}
+_NAMES = {
+    "keyring": "a keyring version",
+    "device": "a device file",
+    "media": "a media item",
+    "trace": "a file of traces",
+    "session": "a kept session",
+}
 
 
 def _named(kind: str) -> str:
-    return {"keyring": "a keyring version", "device": "a device file", "media": "a media item"}.get(kind, f"a {kind}")
+    return _NAMES.get(kind, f"a {kind}")
 
 
 Opener = tuple[str, Map, Map | None]
@@ -90,6 +100,14 @@ def _bundle(book: Book, content: bytes) -> Opener:
     return "open_bundle", {"content": content, "passphrase": PASSPHRASE}, None
 
 
+def _trace(book: Book, content: bytes) -> Opener:
+    return "open_traces", traces.given(content), None
+
+
+def _session(book: Book, content: bytes) -> Opener:
+    return "open_session", sessions.given(content), None
+
+
 _OPENERS: dict[str, Any] = {
     "keyring": _keyring,
     "log": _log,
@@ -98,4 +116,6 @@ _OPENERS: dict[str, Any] = {
     "part": _part,
     "media": _media,
     "bundle": _bundle,
+    "trace": _trace,
+    "session": _session,
 }

@@ -58,6 +58,8 @@ GROUPS = {
     "checkpoint": "manifests, parts, and logs without their beginning",
     "media": "media items",
     "bundle": "bundles",
+    "trace": "files of traces",
+    "session": "kept sessions of the sanitizer",
     "state": "metas, operations, and what they come to in any order",
     "vault": "whole vaults with one wrong file",
     "sync": "segments, and rounds with servers that lie",

@@ -137,6 +137,8 @@ class _Vaults:
             f"logs/{'A' * 32}.mseal": b"x",
         }
         self._opens("other-files", "files with other names are left alone", files | more, memories)
+        own = {f"traces/{'0' * 24}.mseal": b"damaged", f"sessions/{'0' * 32}.mseal": b"damaged"}
+        self._opens("own-files", "damage of traces and kept sessions is none of the vault's", files | own, memories)
         self._refused("passphrase", "another passphrase", files, "passphrase_wrong", words="another")
         self._refused("device-missing", "no device file", without(files, "device.mseal"), "device_file")
         self._add_keyrings(files)

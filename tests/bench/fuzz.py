@@ -11,6 +11,7 @@ Inputs that found new ways stay in FOLDER/corpus, where the next run begins. Lin
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ from rich.table import Table
 ROOT = Path(__file__).parents[2]
 _WORKER = (sys.executable, "-m", "tests.bench.fuzzing.worker")
 _LINE = re.compile(r"^#(?P<runs>\d+)\s.*\bcov: (?P<cov>\d+) .*\brss: (?P<rss>\d+)Mb")
+_SCRATCH = "scratch"  # where workers write what their targets read
 _TAIL = 30  # lines of a worker that died
 
 
@@ -135,6 +137,7 @@ def main() -> None:
         ]
         for one in running:
             one.result()
+    shutil.rmtree(options.folder / _SCRATCH, ignore_errors=True)
     if options.json:
         print(json.dumps([asdict(tally) for tally in tallies], indent=1))
     else:

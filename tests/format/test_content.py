@@ -100,6 +100,15 @@ def test_long_meta_is_stored_compressed_and_a_short_one_as_it_is() -> None:
     assert len(long) < 300
 
 
+def test_meta_of_which_a_frame_saves_less_than_a_quarter_is_stored_as_it_is() -> None:
+    text = "".join(chr(33 + (number * number) % 89) for number in range(90))  # nothing of it comes again
+    for times, flag in ((1, 0), (3, 4)):
+        body = encode_content(Content(CHAIN, False, {"text": text * times + "again " * 9}, ()), PREAMBLE, 4, OWNER)
+        frame = compress(encode_value({"text": text * times + "again " * 9}))
+        assert frame is not None
+        assert body[32] & 4 == flag
+
+
 def test_meta_flagged_as_compressed_must_be() -> None:
     assert code_of(lambda: _decode(_body(4))) == "zstd_invalid"
 

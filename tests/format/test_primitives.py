@@ -2,9 +2,11 @@
 
 import hashlib
 import traceback
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -318,3 +320,18 @@ def test_public_wrapping_key_with_an_unreduced_coefficient_is_refused(coefficien
 def test_public_wrapping_key_with_a_point_of_low_order_is_refused(point: bytes) -> None:
     with pytest.raises(NotAuthentic):
         primitives.wrap(OWNER_PUBLIC[:MLKEM_PUBLIC] + point, INFO, CONTENT)
+
+
+def test_hash_of_a_long_file_holds_one_piece_at_a_time() -> None:
+    made = list[weakref.ref[object]]()
+
+    def pieces() -> Iterator[memoryview]:
+        for number in range(5):
+            piece = np.full(1_000, number, np.uint8)
+            made.append(weakref.ref(piece))
+            yield piece.data
+            assert [each() is None for each in made[:-1]] == [True] * number
+
+    whole = b"".join(bytes([number]) * 1_000 for number in range(5))
+    assert primitives.sha256_of(pieces()) == hashlib.sha256(whole).digest()
+    assert len(made) == 5

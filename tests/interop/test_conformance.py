@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +21,7 @@ from memseal_conformance.making import Maker
 from memseal_conformance.values import Source
 from tests.interop.lying_proxy import Answer, Lie, lying_proxy
 from tests.interop.manifest import FOLDER, ROOT
+from tests.ports import silent_port
 
 SYNC = FOLDER / "sync"
 FILES = sorted((SYNC / "memseal_conformance" / "cases").glob("*.json"))
@@ -126,9 +126,9 @@ def test_server_behind_a_proxy_is_tested_under_its_identity(tmp_path: Path) -> N
 
 
 def test_an_address_where_nothing_listens_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    done = run(url)
+    with silent_port() as port:
+        url = f"http://127.0.0.1:{port}"
+        done = run(url)
     assert done.returncode == 2
     assert done.stderr.startswith(f"memseal-conformance: no answer from {url}: ")
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from tests.interop.typescript import (
     read,
     reader,
 )
+from tests.ports import own_port
 
 # ── vectors ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -110,8 +110,7 @@ def test_its_sources_are_formatted() -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = shutil.which("memseal-server", path=Path(sys.executable).parent)
     assert command is not None
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{own_port()}"
     store = tmp_path_factory.mktemp("server")
     arguments = [command, "--store", str(store), "--listen", address, "--url", f"http://{address}"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:

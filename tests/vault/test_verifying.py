@@ -6,7 +6,7 @@ import pytest
 
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, places
-from memseal.vault import logbook, opening, parts, verifying
+from memseal.vault import framing, logbook, opening, parts
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import new_folder, open_vault
 
@@ -30,7 +30,7 @@ class MeasuringDisk(CrashDisk):
 
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CrashDisk]:
-    """A vault with a cache, a checkpoint of several parts, and a log after it."""
+    """A vault with a cache, a checkpoint of several parts, a log after it, traces and a kept session."""
     path = tmp_path_factory.mktemp("verifying") / "vault"
     path.mkdir()
     disk = CrashDisk(path.parent)
@@ -45,6 +45,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CrashDisk]:
             vault.compact()
             for number in range(20):
                 vault.remember(f"after it {number}", source="test", embedding=[number, 1, 0])
+            vault.search("covered")
+            vault.keep_session("chat", {}, vault.session_fence())
     return path, disk.copy()
 
 
@@ -175,7 +177,7 @@ def test_only_headers_are_read_of_large_records(lived: tuple[Path, CrashDisk], m
     path, disk = lived[0], MeasuringDisk.like(lived[1])
     [log] = files_in(disk, "logs")
     with open_vault(path, disk, read_only=True) as vault:
-        monkeypatch.setattr(verifying, "_WINDOW", 20)
+        monkeypatch.setattr(framing, "_WINDOW", 20)
         disk.reads.clear()
         assert vault.verify(read_data=False) == []
     read = sum(size for name, size in disk.reads if name == log)

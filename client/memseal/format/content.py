@@ -17,6 +17,9 @@ _HEAD = Struct(f">{CHAIN_SIZE}sBI")  # chain, flags, stored length of meta
 _FIXED = _HEAD.size
 _SIGN = b"memseal/v1/sign"
 _ITEM_SIZES = {"f2": 2}
+# The most of its meta that a frame may be: one of a short memory saves an eighth, and undoing it takes 2.4 µs of the 32
+# that reading such a record takes.
+_WORTH = 0.75
 
 
 # Named tuples, because one or more are made for every record of a log: a frozen dataclass takes three times as long.
@@ -95,6 +98,8 @@ def content_pieces(content: Content, flags: int = 0) -> list[Buffer]:
         meta = {**meta, "columns": [column.described() for column in content.columns]}
     packed = encode_value(meta)
     frame = compression.compress(packed)
+    if frame is not None and len(frame) > _WORTH * len(packed):
+        frame = None
     stored = packed if frame is None else frame
     flags |= (MORE if content.more else 0) | (COMPRESSED if frame is not None else 0)
     head = b"".join((content.chain, bytes((flags,)), len(stored).to_bytes(4, "big"), stored))

@@ -67,11 +67,11 @@ class LogReader:
         reading = Reading(start)
         runs = [_Run(start.chain)]
         for piece in scan(content, 0, start.records):
-            if isinstance(piece, Gap):
+            if isinstance(piece, Place):
+                self._take(reading, runs, piece, content[piece.offset : piece.end])
+            else:
                 self._note_gap(reading, piece, len(content), start.length)
                 runs.append(_Run(b""))
-            else:
-                self._take(reading, runs, piece, content)
         reading.end = next((run.end(-1, start) for run in reversed(runs) if run.places), start)
         for run in runs:
             covered = run.verified_before(verified, start)
@@ -81,32 +81,30 @@ class LogReader:
             reading.sound = runs[0].end(sound - 1, start) if sound else start
         return reading
 
-    def _take(self, reading: Reading, runs: "list[_Run]", place: Place, content: memoryview) -> None:
+    def _take(self, reading: Reading, runs: "list[_Run]", place: Place, stored: memoryview) -> None:
         """Open a record and add it to the run it continues, or begin a new run where the chain does not hold."""
-        run, stored = runs[-1], content[place.offset : place.end]
+        run, index = runs[-1], place.index
+        chain = run.chain
         try:
-            record = self._open(stored, place)
+            body = open_record(self._key, self._preamble, index, stored[HEADER_SIZE:])
+            content, signed = decode_content(body, self._preamble, index)
         except FormatError as error:
-            reading.findings.append(self._finding(error.code, place.index, str(error)))
+            reading.findings.append(self._finding(error.code, index, str(error)))
             reading.damaged_end = True
         else:
-            if record.content.chain != run.chain:
-                if run.chain and not reading.damaged_end:
+            if content.chain != chain:
+                if chain and not reading.damaged_end:
                     detail = "the records before it are not those it was written after"
-                    reading.findings.append(self._finding("chain_broken", place.index, detail))
-                run = _Run(record.content.chain)
+                    reading.findings.append(self._finding("chain_broken", index, detail))
+                chain = content.chain
+                run = _Run(chain)
                 runs.append(run)
-            run.records.append(record)
+            run.records.append(Opened(place, content, signed))
             reading.damaged_end = False
-        if run.chain:
-            run.chain = chain_next(run.chain, stored)
+        if chain:
+            run.chain = chain = chain_next(chain, stored)
         run.places.append(place)
-        run.chains.append(run.chain)
-
-    def _open(self, stored: memoryview, place: Place) -> Opened:
-        body = open_record(self._key, self._preamble, place.index, stored[HEADER_SIZE:])
-        content, signed = decode_content(body, self._preamble, place.index)
-        return Opened(place, content, signed)
+        run.chains.append(chain)
 
     def _note_gap(self, reading: Reading, gap: Gap, size: int, base: int) -> None:
         if gap.code == "record_torn" and gap.end == size:

@@ -184,6 +184,11 @@ def _encoded(passphrase: str) -> bytes | None:
 
 def sha256(*pieces: Buffer) -> bytes:
     """Return the SHA-256 of the pieces, joined."""
+    return sha256_of(pieces)
+
+
+def sha256_of(pieces: Iterable[Buffer]) -> bytes:
+    """Return the SHA-256 of the pieces, joined; no more than one of them is held."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

@@ -173,13 +173,14 @@ def seal_pieces(key: RecordKey, preamble: bytes, index: int, content: Sequence[B
 def open_record(key: RecordKey, preamble: bytes, index: int, body: memoryview) -> memoryview:
     """Return the content of a sealed record; raises `FormatError`."""
     plaintext: bytes | bytearray
+    context = _context(preamble, index)
     try:
         if len(body) < _SEVERAL_CHUNKS:
-            plaintext = primitives.open_sealed(key, _context(preamble, index), body)
+            plaintext = primitives.open_sealed(key, context, body)
             length = len(plaintext)
         else:  # opened straight into place: the last chunk comes out apart from the others
             plaintext = bytearray(len(body))
-            length = primitives.open_sealed_into(key, _context(preamble, index), body, memoryview(plaintext))
+            length = primitives.open_sealed_into(key, context, body, memoryview(plaintext))
     except primitives.NotAuthentic:
         raise FormatError("record_sealed", f"record {index} does not open: damaged, replaced or moved") from None
     size = 4 + int.from_bytes(plaintext[:4], "big")
@@ -187,7 +188,7 @@ def open_record(key: RecordKey, preamble: bytes, index: int, body: memoryview) -
         raise FormatError("record_padding", f"the padding of record {index} has the wrong length")
     if plaintext.count(0, size, length) != length - size:
         raise FormatError("record_padding", f"the padding of record {index} is not zero")
-    return memoryview(plaintext).toreadonly()[4:size]
+    return memoryview(plaintext)[4:size] if type(plaintext) is bytes else memoryview(plaintext).toreadonly()[4:size]
 
 
 def _context(preamble: bytes, index: int) -> bytes:

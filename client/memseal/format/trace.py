@@ -222,6 +222,12 @@ def check_trace_preamble(content: bytes | memoryview, vault_id: bytes, device_id
         raise FormatError(_CODE, "a file of another device, or under another's name: it goes with its age")
 
 
+def check_trace_size(size: int) -> None:
+    """Raise `FormatError` where a file of traces has more bytes than one may."""
+    if size > FILE_LIMIT:
+        raise FormatError(_CODE, "larger than a file of traces may be: it is passed over")
+
+
 class Sealed(NamedTuple):
     """One trace as stored, and the chain after it."""
 
@@ -252,12 +258,16 @@ def read_traces(name: str, key: RecordKey, content: memoryview) -> Iterator[Trac
 
     A record that is incomplete at the end is what a process that was killed leaves, and is passed over.
     """
-    if len(content) > FILE_LIMIT:
-        yield Finding(_CODE, name, "larger than a file of traces may be: it is passed over")
+    try:
+        check_trace_size(len(content))
+    except FormatError as error:
+        yield Finding(error.code, name, str(error))
         return
     for found in read_run(name, key, content, start_of_part(bytes(content[:PREAMBLE_SIZE]))):
         if isinstance(found, Finding):
-            if found.code != "record_torn":
+            if found.code == "checkpoint_invalid":  # a run's word for a record that is signed
+                yield replace(found, code=_CODE, detail="a record is signed, which no trace is")
+            elif found.code != "record_torn":
                 yield found
             continue
         try:

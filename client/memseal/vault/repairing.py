@@ -14,6 +14,7 @@ from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import SMALLEST_RECORD
 from memseal.store.folder import CHECKPOINTS, KEYRING, LOCK, PARTS, VaultFolder
 from memseal.store.lock import VaultLock
+from memseal.vault import session_files
 from memseal.vault.batch import Batch
 from memseal.vault.compacting import compact
 from memseal.vault.device import Marks, read_device_file
@@ -123,9 +124,9 @@ def _copy(survey: Survey, folder: VaultFolder) -> None:
         for stem in source.stems(shelf):
             if stem not in {each.hex() for each in survey.given_up}:
                 _copy_file(source, folder, f"{shelf}/{stem}.mseal")
-    damaged = {finding.where.partition("#")[0] for finding in opened.traces.damage(opened.device)}
-    for name in (*opened.traces.names(), *([FENCE] if source.size(FENCE) else [])):
-        if name not in damaged:
+    fences = [FENCE] if source.size(FENCE) else []
+    for name in (*opened.traces.names(), *fences, *session_files.files(source)):
+        if name not in survey.spoilt:
             _copy_file(source, folder, name)
     for stream_id in {*survey.rows, *opened.logbook.files.streams()}:
         _copy_log(survey, LogFiles(folder), stream_id)

@@ -17,13 +17,14 @@ class Sessions(Held):
     def keep_session(self, name: str, session: dict[str, Any], fence: bytes) -> None:
         """Keep a session of the sanitizer, durably; `fence` is what `session_fence` returned when it began.
 
-        Raises `SessionLost` where an erase has come between, `ValueError` for a name that is none.
+        Raises `SessionLost` where an erase has come between, `ValueError` for a name that is none or a session that is
+        no map of plain values, `RecordTooLarge` for one over 64 MiB.
         """
         with self._writing() as opened:
             session_files.keep(opened, name, session, fence)
 
     def kept_session(self, name: str) -> dict[str, Any] | None:
-        """Return a session that was kept, or None; raises `SessionLost` where it is damaged."""
+        """Return a session that was kept, or None; raises `SessionLost` where it is damaged, or `ValueError`."""
         with self._reading() as opened:
             return session_files.kept(opened, name)
 
@@ -33,6 +34,9 @@ class Sessions(Held):
             return session_files.names(opened)
 
     def forget_session(self, name: str) -> None:
-        """Remove a session, if it is there; with the last one goes the key of all, so that no copy opens any more."""
+        """Remove a session, if it is there; with the last one goes the key of all, so that no copy opens any more.
+
+        Raises `ValueError` for a name that is none.
+        """
         with self._writing() as opened:
             session_files.forget(opened, name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from memseal.embedding import Embedder
 from memseal.errors import Finding
+from memseal.vault import session_files
 from memseal.vault.doubling import taken_ids
 from memseal.vault.locking import data_class_of, refused_locks
 from memseal.vault.opening import Opened
@@ -25,7 +26,8 @@ class DeviceStatus:
 class Status:
     """A vault at one moment; numbers are counts of memories unless their names say otherwise.
 
-    `trace_files` and `trace_bytes` are what this device keeps of what it gave out.
+    `trace_files` and `trace_bytes` are what this device keeps of what it gave out, `kept_sessions` how many files of
+    sessions of the sanitizer it has. Whether these are whole is what `verify` looks at.
 
     `unsent_bytes` is what `server`, the one last synchronised with (empty: none yet), does not have of this device.
     """
@@ -48,6 +50,7 @@ class Status:
     unsent_bytes: int
     trace_files: int
     trace_bytes: int
+    kept_sessions: int
     findings: Sequence[Finding]
 
 
@@ -75,6 +78,7 @@ def status_of(opened: Opened, embedder: Embedder | None, *, read_only: bool) -> 
         unsent_bytes=_unsent(opened),
         trace_files=files,
         trace_bytes=size_bytes,
+        kept_sessions=len(session_files.files(opened.folder)),
         findings=all_findings(opened),
     )
 

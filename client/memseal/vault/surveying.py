@@ -21,7 +21,8 @@ from memseal.memory.operations import (
     decode_operation,
     encode_operation,
 )
-from memseal.store.folder import CHECKPOINTS, DEVICE, KEYRING, LOGS, PARTS, TRACES
+from memseal.store.folder import CHECKPOINTS, DEVICE, KEYRING, LOGS, PARTS, SESSIONS, TRACES
+from memseal.vault import session_files
 from memseal.vault.batch import restamped
 from memseal.vault.bundles import dump, in_records, with_rows
 from memseal.vault.cache import VIEW
@@ -30,7 +31,7 @@ from memseal.vault.floors import newest_rows
 from memseal.vault.log import Log
 from memseal.vault.log_files import log_file, stream_of
 from memseal.vault.opening import Opened
-from memseal.vault.verifying import Progress, frames, verify
+from memseal.vault.verifying import Progress, log_frames, verify
 
 Fate = Literal["kept", "cut", "left out", "made anew"]
 
@@ -41,6 +42,8 @@ _NO_DAMAGE = frozenset(
     column_value counter_limit counter_false stamp_invalid operation_invalid id_taken
     """.split()
 )
+# What is this device's alone, and no part of the vault's state.
+_OWN = (f"{TRACES}/", f"{SESSIONS}/")
 _CARRIED_ON = frozenset("version_unknown suite_unknown keyring_behind epoch_mismatch".split())
 
 
@@ -77,7 +80,7 @@ def damage_of(damaged: Opened, progress: Progress | None) -> tuple[Finding, ...]
     """Return what is wrong and not only unfinished: a write that was broken off goes with the next one."""
     torn = {(each.code, each.where) for each in damaged.logbook.torn}
     found = (each for each in verify(damaged, progress=progress) if each.code not in _NO_DAMAGE)
-    found = (each for each in found if not each.where.startswith(TRACES))  # a copy brings nothing of them back
+    found = (each for each in found if not each.where.startswith(_OWN))  # a copy brings nothing of them back
     return tuple(each for each in found if (each.code, each.where) not in torn)
 
 
@@ -109,6 +112,8 @@ class Survey:
         self.given_up = set[bytes]()
         """Manifest and parts of the checkpoint that are damaged or missing."""
         self.cuts: dict[bytes, Cut] = {}
+        self.spoilt = _spoilt(damaged)
+        """Files of traces and kept sessions that a copy does not get: damaged, or ended by an erase."""
         self._files = list[FilePlan]()
         self._erased = frozenset(damaged.logbook.view.state.erasures.ids)
         self._names = {finding.where.partition("#")[0] for finding in damage}
@@ -199,6 +204,7 @@ class Survey:
                 self._files.append(FilePlan(name, "kept", 0, 0, 0))
             elif name.startswith(LOGS):
                 self._files.append(self._rest_of(name))
+        self._files += (FilePlan(name, "left out", 0, 0, None) for name in sorted(self.spoilt))
 
     def _rest_of(self, name: str) -> FilePlan:
         stream_id = stream_of(name)
@@ -262,6 +268,12 @@ class Survey:
         return kept
 
 
+def _spoilt(damaged: Opened) -> frozenset[str]:
+    sessions = session_files.damage(damaged, damaged.folder, read_data=True)
+    found = (*damaged.traces.damage(damaged.device), *sessions)
+    return frozenset(each.where.partition("#")[0] for each in found)
+
+
 def _of_view(view: View) -> Iterator[Saved]:
     """Yield the whole state."""
     entries = dump(view)
@@ -285,5 +297,5 @@ def _whole_writes(damaged: Opened, log: Log) -> Cut:
             last = record.place.index + 1
     if last == sound.records:
         return Cut(sound.length, last)
-    places = frames(damaged.logbook.files, log.stream.stream_id, log.start, sound.length)
+    places = log_frames(damaged.logbook.files, log.stream.stream_id, log.start, sound.length)
     return next(Cut(place.offset, last) for place in places if place.index == last)

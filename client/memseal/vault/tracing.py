@@ -9,12 +9,14 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memseal.errors import DiskError, Finding, FormatError
 from memseal.format.content import chain_start
 from memseal.format.derivation import trace_key
 from memseal.format.keys import LocalKey, RecordKey
+from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.primitives import sha256
 from memseal.format.trace import (
     NONCE_SIZE,
@@ -24,6 +26,7 @@ from memseal.format.trace import (
     Trace,
     began_of,
     check_trace_preamble,
+    check_trace_size,
     read_traces,
     seal_trace,
     trace_id,
@@ -33,6 +36,7 @@ from memseal.format.trace import (
 from memseal.recall.forgetting import shown_texts, without
 from memseal.store.folder import TRACES, VaultFolder
 from memseal.vault.device import Device
+from memseal.vault.framing import frames
 
 if TYPE_CHECKING:
     from memseal.vault.opening import Opened
@@ -128,10 +132,12 @@ class Traces:
 
     def _read_file(self, device: Device, nonce: bytes) -> list[Trace | Finding]:
         name = _name(nonce)
-        content = self._folder.read(name)
-        if content is None:
-            return []  # swept meanwhile
+        size = self._folder.size(name)
         try:
+            check_trace_size(size or 0)  # first: what is too large for a file of traces is too large to be read at once
+            content = self._folder.read(name)
+            if content is None:
+                return []  # swept meanwhile
             check_trace_preamble(content, device.vault_id, device.device_id, nonce)
         except FormatError as error:
             return [Finding(error.code, name, str(error))]
@@ -244,7 +250,27 @@ class Traces:
     def damage(self, device: Device) -> list[Finding]:
         """Return what is wrong with the files, and that it costs nothing else."""
         found = [each for each in self.read(device) if isinstance(each, Finding)]
-        return [replace(each, detail=f"{each.detail}; {_HARMLESS}") for each in found]
+        return [_harmless(each) for each in found]
+
+    def framing(self, device: Device) -> Iterator[Finding]:
+        """Yield the same of the files' frames, without reading what is in them."""
+        for nonce in self._nonces():
+            name, index = _name(nonce), 0
+            size, read = self._folder.size(name), partial(_read, self._folder, name)
+            if size is None:
+                continue  # swept meanwhile
+            try:
+                check_trace_preamble(read(0, PREAMBLE_SIZE), device.vault_id, device.device_id, nonce)
+                check_trace_size(size)
+            except FormatError as error:
+                yield _harmless(Finding(error.code, name, str(error)))
+                continue
+            try:
+                for place in frames(read, PREAMBLE_SIZE, 0, size):
+                    index = place.index + 1
+            except FormatError as error:
+                if error.code != "record_torn":  # what a process that was killed leaves
+                    yield _harmless(Finding(error.code, f"{name}#{index}", str(error)))
 
     def names(self) -> list[str]:
         """Return the names of all files."""
@@ -252,6 +278,14 @@ class Traces:
 
 
 _HARMLESS: Final = "only what it told is lost, and it goes with its age"
+
+
+def _harmless(finding: Finding) -> Finding:
+    return replace(finding, detail=f"{finding.detail}; {_HARMLESS}")
+
+
+def _read(folder: VaultFolder, name: str, start: int, end: int) -> bytes:
+    return folder.read(name, start, end) or b""
 
 
 def note(

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from memseal.errors import Finding, FormatError, MemsealError
 from memseal.format.checkpoint import check_part_preamble
 from memseal.format.floor import Floor
 from memseal.format.log import End
 from memseal.format.preamble import PREAMBLE_SIZE
-from memseal.format.records import HEADER_SIZE, SMALLEST_RECORD, Place, decode_header
+from memseal.format.records import Place
 from memseal.index.view import PassingView
 from memseal.store.folder import DEVICE, KEYRING, LOGS, VaultFolder
+from memseal.vault import session_files
 from memseal.vault.cache import VIEW, cache_damage
 from memseal.vault.checkpoints import checkpoint_file, floor_to_load, part_file, read_manifest
 from memseal.vault.device import decode_device_file_marks
+from memseal.vault.framing import frames
 from memseal.vault.keychain import load_keyring
 from memseal.vault.log import Log
 from memseal.vault.log_files import LogFiles
@@ -24,16 +27,15 @@ from memseal.vault.tracing import Traces
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes are done, of how many."""
-# What is read at once of a log for its headers: of large records little more than these, of small ones some fifty.
-_WINDOW = 1 << 16
 
 
 def verify(opened: Opened, *, read_data: bool = True, progress: Progress | None = None) -> list[Finding]:
     """Return all findings, each with what to do next.
 
     Always looked at: device file, keyring, how each log begins and where its records stand, the checkpoint's manifest,
-    and that its parts are there. With `read_data` every byte: records, chains, signatures, parts, traces, cache. Of a
-    log no more than a piece is held, and nothing of what it says.
+    that its parts are there, and how files of traces and kept sessions are framed. With `read_data` every byte:
+    records, chains, signatures, parts, traces, sessions, cache. Of a log no more than a piece is held, and nothing of
+    what it says.
     """
     watched = _Watched(opened.folder, progress, _size(opened)) if progress else opened.folder
     findings = [*_keys(watched, opened), *(_data(watched, opened) if read_data else _structure(watched, opened))]
@@ -72,6 +74,7 @@ def _data(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
         logbook.view.close()
     yield from (*logbook.findings, *logbook.torn, *logbook.hidden(), *logbook.misnamed())
     yield from Traces(folder).damage(opened.device)
+    yield from session_files.damage(opened, folder, read_data=True)
     cache = cache_damage(folder, opened.device)
     if cache is not None:
         yield cache
@@ -100,7 +103,7 @@ class _Watched(VaultFolder):
 def _size(opened: Opened) -> int:
     """Return how many bytes there are to read."""
     folder, floor = opened.folder, opened.keychain.keyring.public.floor
-    names = [DEVICE, VIEW, *opened.traces.names()]
+    names = [DEVICE, VIEW, *opened.traces.names(), *session_files.files(folder)]
     names += [f"{each}/{stem}.mseal" for each in (KEYRING, LOGS) for stem in folder.stems(each)]
     if floor is not None:
         names += [checkpoint_file(floor.checkpoint), *map(part_file, floor.parts)]
@@ -128,6 +131,8 @@ def _framework(folder: VaultFolder, opened: Opened) -> Iterator[Finding]:
     floor, complete = floor_to_load(folder, opened.keychain)
     if floor is not None and (complete or not logs_hold_all(opened.device, logbook, floor)):
         yield from _checkpoint(folder, opened, floor)
+    yield from Traces(folder).framing(opened.device)
+    yield from session_files.damage(opened, folder, read_data=False)
 
 
 def _framing(files: LogFiles, log: Log, opened: Opened) -> Iterator[Finding]:
@@ -135,26 +140,15 @@ def _framing(files: LogFiles, log: Log, opened: Opened) -> Iterator[Finding]:
     if log.stream.limit is not None and log.stream.owner.id != opened.device.device_id:
         until = min(until, log.stream.limit.length)
     try:
-        for place in frames(files, log.stream.stream_id, log.start, until):
+        for place in log_frames(files, log.stream.stream_id, log.start, until):
             index = place.index + 1
     except FormatError as error:
         yield Finding(error.code, f"{log.name}#{index}", str(error))
 
 
-def frames(files: LogFiles, stream_id: bytes, start: End, until: int) -> Iterator[Place]:
-    """Yield where a log's records stand in the whole log, from their headers alone.
-
-    Raises `FormatError` at the first that is wrong.
-    """
-    offset, index, first, window = start.length, start.records, start.length, memoryview(b"")
-    while offset < until:
-        if offset + HEADER_SIZE > first + len(window):
-            first, window = offset, memoryview(files.read(stream_id, offset, min(until, offset + _WINDOW)))
-        place = decode_header(window, offset - first, index, until - first)
-        if HEADER_SIZE + place.length < SMALLEST_RECORD:
-            raise FormatError("record_length", f"record {index} is shorter than any sealed record")
-        yield replace(place, offset=offset)
-        offset, index = offset + HEADER_SIZE + place.length, index + 1
+def log_frames(files: LogFiles, stream_id: bytes, start: End, until: int) -> Iterator[Place]:
+    """Yield where a log's records stand in the whole log, from their headers alone; raises `FormatError`."""
+    return frames(partial(files.read, stream_id), start.length, start.records, until)
 
 
 def _checkpoint(folder: VaultFolder, opened: Opened, floor: Floor) -> Iterator[Finding]:

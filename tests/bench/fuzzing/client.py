@@ -1,7 +1,7 @@
 """The client's decoders of plain bytes: what anyone who touches a file, a stick or a wire can change."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -9,15 +9,19 @@ from typing import Any
 from memseal.errors import MemsealError
 from memseal.format.base import BASE_SIZE, decode_base
 from memseal.format.compression import decompress
-from memseal.format.keys import KitSecret, RecoverySecret
+from memseal.format.keys import KitSecret, RecoverySecret, ScannedSecret
 from memseal.format.kit import Kit, RecoveryCode, parse_kit, parse_recovery_code
+from memseal.format.pairing_code import PairingCode, parse_pairing_code
 from memseal.format.preamble import PREAMBLE_SIZE, Kind, decode_preamble
 from memseal.format.records import places, scan
 from memseal.format.segment import decode_segment
 from memseal.format.values import decode_value, encode_value
+from memseal.store.disk import OsDisk
+from memseal.store.folder import VaultFolder
 from memseal.sync.messages import GetHeads, GetLog
 from memseal.transport import answers
 from memseal.transport.folder import FolderTransport
+from memseal.vault import keychain
 from tests.bench.fuzzing import mutation, samples
 from tests.bench.fuzzing.target import Target
 from tests.interop.manifest import octets
@@ -38,13 +42,14 @@ def _claimed(holds: bool, claim: str) -> None:
 
 def _preamble(content: bytes) -> None:
     first, content = content[:1] or b"\0", content[1:]
-    found = decode_preamble(content, Kind(first[0] % 8 + 1), content[16:32] if first[0] & 8 else _VAULT)
+    of_any_vault, kind = divmod(first[0], len(Kind))
+    found = decode_preamble(content, Kind(kind + 1), content[16:32] if of_any_vault else _VAULT)
     _claimed(found.to_bytes() == content[:PREAMBLE_SIZE], "a preamble is encoded as it was")
 
 
 def _preambles() -> Iterator[bytes]:
     for given in samples.inputs("decode_preamble"):
-        yield bytes((given["kind"] - 1 | 8,)) + octets(given["content"])
+        yield bytes((given["kind"] - 1 + len(Kind),)) + octets(given["content"])
 
 
 def _change_preamble(content: bytes, random: Random) -> bytes:
@@ -100,23 +105,28 @@ def _values() -> Iterator[bytes]:
         yield from samples.field(operation, "content")
 
 
-# ── kit and recovery code ───────────────────────────────────────────────────────────────────────────
+# ── kit, recovery code, pairing code ─────────────────────────────────────────────────────────────────
+
+
+_PARSERS: tuple[Callable[[str], Kit | RecoveryCode | PairingCode], ...] = (
+    parse_kit,
+    parse_recovery_code,
+    parse_pairing_code,
+)
 
 
 def _code(content: bytes) -> None:
     text = content[1:].decode(errors="surrogateescape")
-    if content[:1] > b"\x7f":
-        code: Kit | RecoveryCode = parse_recovery_code(text)
-        again: Kit | RecoveryCode = parse_recovery_code(code.to_text())
-    else:
-        code = parse_kit(text)
-        again = parse_kit(code.to_text())
+    parse = _PARSERS[(content[0] if content else 0) % len(_PARSERS)]
+    code = parse(text)
+    again = parse(code.to_text())
     _claimed(code.to_text() == again.to_text(), "what was read can be written and read")
 
 
 def _codes() -> Iterator[bytes]:
     yield from (b"\0" + given["text"].encode() for given in samples.inputs("parse_kit"))
-    yield from (b"\xff" + given["text"].encode() for given in samples.inputs("parse_recovery"))
+    yield from (b"\1" + given["text"].encode() for given in samples.inputs("parse_recovery"))
+    yield from (b"\2" + given["text"].encode() for given in samples.inputs("parse_pairing"))
 
 
 def _change_code(content: bytes, random: Random) -> bytes:
@@ -124,11 +134,38 @@ def _change_code(content: bytes, random: Random) -> bytes:
         return mutation.scratched(content, random)
     server = mutation.scratched(b"https://example.org", random).decode(errors="replace")
     generation = random.choice((0, 1, (1 << 32) - 1))
-    if random.random() < 0.5:
-        return (
-            b"\xff" + RecoveryCode(_VAULT, RecoverySecret(random.randbytes(32)), generation, server).to_text().encode()
-        )
-    return b"\0" + Kit(_VAULT, KitSecret(random.randbytes(16)), generation, server).to_text().encode()
+    kind = random.randrange(len(_PARSERS))
+    code: Kit | RecoveryCode | PairingCode = (
+        Kit(_VAULT, KitSecret(random.randbytes(16)), generation, server),
+        RecoveryCode(_VAULT, RecoverySecret(random.randbytes(32)), generation, server),
+        PairingCode(random.randrange(1 << 17), ScannedSecret(random.randbytes(16)), server),
+    )[kind]
+    return bytes((kind,)) + code.to_text().encode()
+
+
+# ── versions of a branch that a device goes over to ─────────────────────────────────────────────────
+
+
+class _BranchFolder(VaultFolder):
+    """A vault's folder of one file: the versions of a branch."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(Path(), OsDisk())
+        self._content = content
+
+    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes | None:
+        return self._content[start:end]
+
+
+def _branch(content: bytes) -> None:
+    keychain._branch(_BranchFolder(content))
+
+
+def _branches() -> Iterator[bytes]:
+    versions = [content for content in samples.field("decode_keyring", "content") if len(content) < 1 << 13]
+    yield mutation.packed([])
+    yield from (mutation.packed([version]) for version in versions)
+    yield mutation.packed(versions[:2])
 
 
 # ── what a remote says ──────────────────────────────────────────────────────────────────────────────
@@ -216,15 +253,6 @@ def _problems() -> Iterator[bytes]:
         yield json.dumps({"type": f"urn:memseal:error:{code}", "code": code, "detail": "a", **members}).encode()
 
 
-def _change_json(content: bytes, random: Random) -> bytes:
-    try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        return mutation.scratched(content, random)
-    changed = mutation.changed_value(value, random)
-    return json.dumps(changed, default=lambda raw: raw.hex()).encode()
-
-
 TARGETS = {
     "preamble": Target(_preamble, _preambles, REFUSALS, _change_preamble),
     "framing": Target(_framing, _containers, REFUSALS, _CHANGE),
@@ -232,7 +260,8 @@ TARGETS = {
     "zstd": Target(_zstd, _frames, REFUSALS),
     "msgpack": Target(_msgpack, _values, REFUSALS, mutation.change_packed),
     "code": Target(_code, _codes, REFUSALS, _change_code),
+    "branch": Target(_branch, _branches, REFUSALS, mutation.change_packed),
     "segment": Target(_segment, _segments, REFUSALS, _change_segment),
-    "heads": Target(_heads, _shown, REFUSALS, _change_json),
-    "problem": Target(_problem, _problems, REFUSALS, _change_json),
+    "heads": Target(_heads, _shown, REFUSALS, mutation.change_json),
+    "problem": Target(_problem, _problems, REFUSALS, mutation.change_json),
 }

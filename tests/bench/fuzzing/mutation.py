@@ -1,6 +1,7 @@
 """Changes to inputs that keep their frames whole, so that what lies behind a length or checksum is reached too."""
 
 import copy
+import json
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -139,6 +140,15 @@ def change_packed(content: bytes, random: Random) -> bytes:
     if value is None or random.random() < 0.1:
         return scratched(content, random)
     return packed(changed_value(value, random))
+
+
+def change_json(content: bytes, random: Random) -> bytes:
+    """Change the value that a JSON document holds; or the bytes, where it holds none."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return scratched(content, random)
+    return json.dumps(changed_value(value, random), default=lambda raw: raw.hex()).encode()
 
 
 # ── the content of a record ─────────────────────────────────────────────────────────────────────────

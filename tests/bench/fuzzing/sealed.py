@@ -17,14 +17,17 @@ from memseal.format.checkpoint import manifest_epoch, open_manifest
 from memseal.format.content import Content, chain_next, chain_start, content_pieces, decode_content, encode_content
 from memseal.format.derivation import device_slot_key, marks_key, recovery_slot_key, secrets_key
 from memseal.format.device_file import decode_device_file, device_preamble, open_key_set, open_marks
+from memseal.format.fields import Fields
 from memseal.format.keyring import Slot, Slots, encode_cost
 from memseal.format.keys import LocalKey, RecordKey, SigningKey
 from memseal.format.log import LogReader, start_of
 from memseal.format.media import Medium, open_media
 from memseal.format.part import read_run
+from memseal.format.pieces import seal_piece
 from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble
 from memseal.format.primitives import STANDARD_COST, sha256
 from memseal.format.records import HEADER_SIZE, frame, seal_record
+from memseal.index.image import SealedImage
 from memseal.index.view import View, decoded
 from memseal.memory.operations import decode_meta, decode_operation, encode_operation
 from memseal.vault.bundles import read_bundle
@@ -283,6 +286,34 @@ def _items() -> Iterator[bytes]:
         yield framed(preamble, bodies)
 
 
+# ── cache ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _cache(content: bytes) -> None:
+    preamble, bodies = _preamble_of(content), bodies_of(content)
+    header, *pieces = bodies or [b""]
+    file = preamble + seal_record(_KEY, preamble, 0, header)
+    file += b"".join(seal_piece(_KEY, preamble, index, piece) for index, piece in enumerate(pieces, start=1))
+    image = SealedImage(lambda start, end: file[start:end], _KEY)
+    Fields(image.bound, "record_content", "cache")
+    image.check()
+
+
+def _caches() -> Iterator[bytes]:
+    preamble = Preamble(Kind.CACHE, 0, _VAULT, bytes(16), bytes(12)).to_bytes()
+    header = {"bound": {"keyring": bytes(32), "floor": b"", "logs": [], "findings": []}, "foreign_vectors": 0}
+    yield framed(preamble, [packed(header | {"state": 3}), b"abc"])
+    vectors = {"dimension": 2, "vectors": 3, "approximate": 5, "approximate_format": "faiss"}
+    yield framed(preamble, [packed(header | {"state": 1} | vectors), b"a", bytes(24), bytes(12), bytes(5)])
+
+
+def _change_cache(content: bytes, random: Random) -> bytes:
+    header, *pieces = bodies_of(content) or [b""]
+    if random.random() < 0.8:
+        return framed(_preamble_of(content), [mutation.change_packed(header, random), *pieces])
+    return mutation.container(mutation.scratched)(content, random)
+
+
 # ── device file, secrets ────────────────────────────────────────────────────────────────────────────
 
 _DEVICE = (_VAULT, bytes(16))
@@ -363,6 +394,7 @@ TARGETS = {
     "part": Target(_part, _logs, REFUSALS, _CHANGE_RUN),
     "bundle": Target(_bundle, _bundles, REFUSALS, _change_bundle),
     "media": Target(_media, _items, REFUSALS, mutation.container(mutation.scratched)),
+    "cache": Target(_cache, _caches, REFUSALS, _change_cache),
     "device": Target(_device, _device_files, REFUSALS, mutation.container(mutation.change_packed)),
     "secrets": Target(_secrets, _secret_maps, REFUSALS, mutation.behind(1, mutation.change_packed)),
 }

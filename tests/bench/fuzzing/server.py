@@ -1,10 +1,13 @@
 """The server's decoders: all that it looks into is a stranger's."""
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator
 from random import Random
 
-from memseal_server import auth, checkpoints, container, packed, segments
+from memseal_server import auth, checkpoints, container, invitations, packed, segments
+from memseal_server.blobs import StoreUnavailable
 from memseal_server.problems import Problem
 from memseal_server.versions import Refused, read_version
 from tests.bench.fuzzing import mutation, samples
@@ -20,6 +23,7 @@ REFUSALS: tuple[type[Exception], ...] = (
     segments.SegmentInvalid,
     checkpoints.ObjectInvalid,
     Problem,
+    StoreUnavailable,
 )
 _SEGMENT = segments.HEADER_SIZE
 _CHANGE = mutation.container(mutation.scratched)
@@ -92,6 +96,7 @@ def _values() -> Iterator[bytes]:
 # ── the signature of a request ──────────────────────────────────────────────────────────────────────
 
 _LINES = auth.SIGNED_HEADERS
+_BODY = b"a body"
 _WORDS = tuple(
     '";created=1";created=-1;created=9e99;created=?0;nonce="";nonce=:AAAA:;keyid=1;alg=a;tag=();expires=1'
     ' "@method" "@path";req "@query-param";name="a" "@signature-params" "memseal-server";bs ;sf ;key="a"'
@@ -104,12 +109,13 @@ def _claim(content: bytes) -> None:
     values = {name: value for name, value in zip(_LINES, lines, strict=False) if value}
     claim = auth.read_claim(auth.Headers(method, target, values), has_body="Content-Digest" in values)
     auth.Freshness(lambda: 0.0).check_first_time(claim)
-    auth.check_body(claim, b"")
     auth.prove(claim)
+    if claim.content_digest is not None:
+        auth.check_body(claim, hashlib.sha256(_BODY).digest())
 
 
 def _claims() -> Iterator[bytes]:
-    for body in (None, b"", b"a body"):
+    for body in (None, _BODY):
         signing = building.Signing(
             building.private_key("ann"),
             "http://127.0.0.1",
@@ -138,11 +144,25 @@ def _change_claim(content: bytes, random: Random) -> bytes:
     return b"\n".join(lines)
 
 
+# ── what lies in the server's own store ─────────────────────────────────────────────────────────────
+
+
+def _offer(content: bytes) -> None:
+    uses, _ = invitations._read_offer(content)
+    if uses > invitations.MAX_USES:
+        raise AssertionError("an invitation for more vaults than one may be for")
+
+
+def _offers() -> Iterator[bytes]:
+    yield json.dumps({"uses": 3, "expires": 1_767_225_600}).encode()
+
+
 TARGETS = {
     "server-container": Target(_container, _containers, REFUSALS, _CHANGE),
     "server-segment": Target(_segment, _segments, REFUSALS, _change_segment),
     "server-checkpoint": Target(_checkpoint, _checkpoints, REFUSALS, mutation.behind(1, _CHANGE)),
     "server-version": Target(_version, _versions, REFUSALS, mutation.container(mutation.change_packed)),
     "server-msgpack": Target(_packed, _values, REFUSALS, mutation.change_packed),
+    "server-offer": Target(_offer, _offers, REFUSALS, mutation.change_json),
     "server-signature": Target(_claim, _claims, REFUSALS, _change_claim),
 }

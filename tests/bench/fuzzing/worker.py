@@ -10,6 +10,7 @@ import hashlib
 import json
 import resource
 import sys
+import tempfile
 import time
 import traceback
 from importlib import import_module
@@ -22,9 +23,10 @@ from tests.bench.fuzzing.samples import LARGEST
 MEMORY = 200 << 20  # bytes over the start that a run may come to
 CPU_SECONDS = 1.0  # for one input
 HANG_SECONDS = 20  # of the clock, which other processes move too
+SCRATCH = "scratch"  # in the folder: what targets write to read it, until the run ends
 MUTATED = 0.8  # of the changes are made by the target's own mutation, where it has one
 _OURS = ("memseal", "memseal_server")
-_MODULES = ("client", "sealed", "traces", "both", "server")
+_MODULES = ("client", "sealed", "traces", "sessions", "pairing", "foreign", "both", "server")
 
 
 class OverTime(Exception):
@@ -99,6 +101,9 @@ def main() -> None:
     atheris: Any = import_module("atheris")
     with atheris.instrument_imports(include=list(_OURS)):
         target = targets()[name]
+    scratch = folder / SCRATCH
+    scratch.mkdir(exist_ok=True)
+    tempfile.tempdir = str(scratch)
     corpus = folder / "corpus" / name
     corpus.mkdir(parents=True, exist_ok=True)
     for seed in target.seeds():

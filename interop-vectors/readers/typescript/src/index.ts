@@ -5,6 +5,8 @@ export { type OpenedBundle, openBundle } from "./bundle.js";
 export { CODES, type Code, type Finding, FormatError } from "./errors.js";
 export { isoTime, type Listed, listMemories, stateOf } from "./listing.js";
 export { openMedia } from "./media.js";
+export { openSession } from "./session.js";
+export { openTraces } from "./trace.js";
 export type { Value, ValueMap } from "./msgpack.js";
 export { openWithKit, openWithRecovery } from "./slots.js";
 export type { Memory, State } from "./state.js";

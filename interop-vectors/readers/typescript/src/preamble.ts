@@ -17,6 +17,7 @@ export const KIND = {
   bundle: 6,
   device: 7,
   cache: 8,
+  session: 9,
 } as const;
 export type Kind = (typeof KIND)[keyof typeof KIND];
 

@@ -12,6 +12,8 @@ import { decodeVersion, isActive, type Keyring, newest, type Version } from "./k
 import { type Kit, parseKit, parseRecovery } from "./kit.js";
 import { openBase, placeLog, readLog } from "./log.js";
 import { openMedia } from "./media.js";
+import { openSession } from "./session.js";
+import { openTraces } from "./trace.js";
 import { decodeClock, decodeOperations, operationValues } from "./meta.js";
 import { decode, decodeMap, type ValueMap } from "./msgpack.js";
 import { decodeOperation } from "./operations.js";
@@ -88,6 +90,8 @@ export const OPERATIONS = new Map<string, VectorOperation>([
   ["open_manifest", { input: ["content", "versions", "vault_keys"], run: manifest }],
   ["open_part", { input: ["content", "vault_id", "row", "counter"], run: part }],
   ["open_media", { input: ["content", "vault_id", "named"], run: media }],
+  ["open_traces", { input: ["content", "nonce", "local", "vault_id", "device_id"], run: traces }],
+  ["open_session", { input: ["content", "id", "secret", "vault_id", "device_id"], run: session }],
   ["open_bundle", { input: ["content", "passphrase"], run: bundle }],
   ["decode_meta", { input: ["content", "epoch"], run: meta }],
   ["decode_operation", { input: ["content", "counter", "position"], run: operation }],
@@ -336,6 +340,27 @@ async function media(input: Input): Promise<Outcome> {
   const named = { id: fromHex(id), key: fromHex(key), bytes, digest: fromHex(digest) };
   await openMedia(await input.bytes("content"), await input.bytes("vault_id"), named);
   return { ok: { digest: named.digest } };
+}
+
+async function traces(input: Input): Promise<Outcome> {
+  const place = {
+    nonce: await input.bytes("nonce"),
+    local: await input.bytes("local"),
+    vaultId: await input.bytes("vault_id"),
+    deviceId: await input.bytes("device_id"),
+  };
+  const opened = await openTraces(await input.bytes("content"), place);
+  return { ok: { traces: opened.traces.map(taggedValue) }, findings: codes(opened.findings) };
+}
+
+async function session(input: Input): Promise<Outcome> {
+  const owner = {
+    secret: await input.bytes("secret"),
+    vaultId: await input.bytes("vault_id"),
+    deviceId: await input.bytes("device_id"),
+  };
+  const opened = await openSession(await input.bytes("content"), await input.bytes("id"), owner);
+  return { ok: { session_name: opened.name, session: taggedValue(opened.session) } };
 }
 
 async function bundle(input: Input): Promise<Outcome> {

@@ -103,10 +103,20 @@ def talkative(text: str) -> Iterable[str]:
     return (f"fact {'x' * (number % 7)} number {number}" for number in range(10_000))
 
 
-@pytest.mark.parametrize("distiller", [broken, lambda _: [1], lambda _: None], ids=["raises", "numbers", "nothing"])
+@pytest.mark.parametrize(
+    "distiller",
+    [broken, lambda _: [1], lambda _: None, lambda said: said],
+    ids=["raises", "numbers", "nothing", "one text"],
+)
 def test_distiller_that_fails_leaves_it_to_the_rules(distiller: object) -> None:
     found = draw([Message("user", "I live in Oslo.")], distiller, ())  # type: ignore[arg-type]
     assert (texts(found), found.failures) == (["I live in Oslo."], 1)
+
+
+def test_what_is_no_valid_text_is_passed_over_and_costs_nothing_else() -> None:
+    messages = [Message("user", "I live in \ud800slo."), Message("user", "I like tea.")]
+    assert texts(draw(messages, None, ())) == ["I like tea."]
+    assert texts(draw(messages[1:], lambda _: ["I like \udfff.", "I like tea."], ())) == ["I like tea."]
 
 
 def test_distiller_that_answers_with_a_book_is_cut() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memseal.consolidation.atoms import MAX_GROUP, Atom, Group, Made
 from memseal.consolidation.planning import plan
-from memseal.consolidation.terms import terms_of
+from memseal.consolidation.terms import statements_of, terms_of
 from memseal.consolidation.wording import by_template, prompt_of
 from memseal.memory.significance import DAY_MICROSECONDS
 from memseal.memory.types import type_of
@@ -25,9 +25,18 @@ def no_vectors(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
     return np.full((numbers.size, 1), np.nan, np.float32)
 
 
-def atom(number: int, content: str, day: int = 0, author: str | None = None) -> Atom:
+def atom(number: int, content: str, day: int = 0, author: str | None = None, *, spoken: bool = False) -> Atom:
     at = (MONDAY + day) * DAY_MICROSECONDS + number
-    return Atom(number, number.to_bytes(16, "big"), content, type_of(content), author, at, terms_of(content))
+    return Atom(
+        number,
+        number.to_bytes(16, "big"),
+        content,
+        type_of(content),
+        author,
+        at,
+        terms_of(content),
+        statements_of(content, spoken=spoken),
+    )
 
 
 def after(groups: Sequence[Group], *, holds: bool = True, since: Sequence[Made] = ()) -> list[Made]:
@@ -143,6 +152,55 @@ def test_pattern_has_its_evidence_frequency_and_last_date() -> None:
 @pytest.mark.parametrize(("count", "step"), [(3, 10), (8, 1), (6, 0)])
 def test_chance_and_one_event_in_pieces_are_no_pattern(count: int, step: int) -> None:
     assert not of_rule(run(coffees(count, step)), "pattern")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Your coffee with oat milk looks great, cup {} today!",
+        "How was the coffee with oat milk, cup {}?",
+        "You had coffee again, cup {}. I had oat milk",
+        "I like coffee a lot. The oat milk came today, cup {}",
+    ],
+)
+def test_what_is_said_to_another_or_in_two_sentences_is_no_pattern(said: str) -> None:
+    atoms = [atom(number, said.format(number), 5 * number, "Ann") for number in range(6)]
+    assert not [group for group in of_rule(run(atoms), "pattern") if {"coffee", "oat"} <= set(group.topic)]
+
+
+def test_in_a_conversation_a_pattern_is_told_in_the_first_person() -> None:
+    said = "Coffee with oat milk is great, cup {}"
+    spoken = [atom(number, said.format(number), 5 * number, "Ann", spoken=True) for number in range(6)]
+    written = [atom(number, said.format(number), 5 * number, "Ann") for number in range(6)]
+    assert not of_rule(run(spoken), "pattern")
+    assert of_rule(run(written), "pattern")
+    german = [
+        atom(number, f"Der Kaffee mit Hafermilch, Tasse {number}", 5 * number, "Ann", spoken=True)
+        for number in range(6)
+    ]
+    assert of_rule(run(german), "pattern")
+
+
+def test_words_that_meet_in_unlike_memories_are_no_pattern() -> None:
+    def vectors(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.eye(16, dtype=np.float32)[numbers]
+
+    assert of_rule(run(coffees(6)), "pattern")
+    assert not of_rule(plan(coffees(6), [], LATER, vectors), "pattern")
+
+
+@pytest.mark.parametrize(("closer", "is_pattern"), [(0, False), (100, True)])
+def test_among_many_memories_a_pattern_is_more_alike_than_they_all_are(closer: int, is_pattern: bool) -> None:
+    others = [atom(100 + number, f"The {THINGS[number % 8]} is old {number}", number) for number in range(80)]
+
+    def vectors(numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        matrix = np.zeros((numbers.size, 200), np.float32)
+        matrix[:, 0] = np.sqrt(0.5)  # any two have a cosine of 0.5
+        matrix[np.arange(numbers.size), np.where(numbers < closer, 1, numbers)] = np.sqrt(0.5)
+        return matrix
+
+    found = of_rule(plan([*coffees(6, first=2), *others], [], LATER, vectors), "pattern")
+    assert any("coffee" in group.topic for group in found) == is_pattern
 
 
 def test_instructions_are_no_habit() -> None:

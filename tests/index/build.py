@@ -8,9 +8,16 @@ from memseal.index.lexical import TOKENIZER
 Row = tuple[str, str | None, str | None, int | None]
 
 
+class Database(sqlite3.Connection):
+    """A connection that ends with the test which holds it; from Python 3.13 on an open one is a warning."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def memories(rows: Sequence[Row]) -> sqlite3.Connection:
     """Return a database of memories numbered from 1: (content, author, thread, position)."""
-    connection = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:", factory=Database)
     connection.executescript(
         f"""
         CREATE TABLE memories (

@@ -4,7 +4,6 @@ import gc
 import weakref
 from collections.abc import Iterator
 from threading import Event
-from threading import enumerate as threads
 
 import numpy as np
 import pytest
@@ -21,8 +20,9 @@ CLUSTERS = 60
 
 @pytest.fixture(autouse=True)
 def approximate_from_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a few thousand vectors be many."""
+    """Let a few thousand vectors be many, and choosing most of them worth it."""
     monkeypatch.setattr(approximation, "APPROXIMATE_FROM", 2_000)
+    monkeypatch.setattr(approximation, "_MOST_CHOSEN", 0.9)
 
 
 def unit(vectors: NDArray[np.float64]) -> NDArray[np.float16]:
@@ -36,6 +36,7 @@ def clustered(count: int, seed: int) -> NDArray[np.float16]:
 
 
 def filled(vectors: NDArray[np.float16]) -> VectorIndex:
+    """Return an index of these vectors; an approximate one is being built."""
     index = VectorIndex(DIMENSION)
     index.add(np.arange(1, len(vectors) + 1), vectors)
     return index
@@ -44,7 +45,6 @@ def filled(vectors: NDArray[np.float16]) -> VectorIndex:
 def ready(vectors: NDArray[np.float16]) -> VectorIndex:
     """Return an index whose approximate one is built."""
     index = filled(vectors)
-    index.search(vectors[0].astype(np.float32), 1)
     index._approximation.settle()
     assert index._approximation.is_ready
     return index
@@ -86,7 +86,36 @@ def test_fewer_rows_are_compared_than_there_are(index: VectorIndex) -> None:
     assert rows.size == 1_000
 
 
-@pytest.mark.parametrize("part", [0.9, 0.5, 0.3, 0.1, 0.004])
+def test_of_what_a_filter_leaves_as_many_are_compared_as_of_all(index: VectorIndex) -> None:
+    rows = index._approximation.choose(QUERIES[:1], 10, COUNT, 0.25)
+    assert rows is not None
+    assert rows.size == 4_000
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.09, 0.9), (0.25, 0.6)])
+def test_where_a_filter_leaves_little_all_of_it_is_compared(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch, share: float, most: float
+) -> None:
+    monkeypatch.setattr(approximation, "_MOST_CHOSEN", most)
+    assert index._approximation.choose(QUERIES[:1], 10, COUNT, share) is None
+
+
+def test_filter_that_leaves_few_of_the_chosen_is_answered_exactly(
+    index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve of the chosen would do for ten hits; but some that were not chosen are nearer than the worst that were."""
+    monkeypatch.setattr(approximation, "_LEAST_COMPARED", 100)
+    cosines = VECTORS.astype(np.float32) @ QUERIES[0]
+    chosen = index._approximation.choose(QUERIES[:1], 10, COUNT, 0.97)
+    assert chosen is not None
+    allowed = np.full(COUNT + 1, True)
+    allowed[chosen[np.argsort(-cosines[chosen])[:-12]] + 1] = False
+    found = exact(QUERIES[0], 10, allowed)
+    assert not found <= set((chosen + 1).tolist())
+    assert set(index.search(QUERIES[0], 10, allowed)[0].tolist()) == found
+
+
+@pytest.mark.parametrize("part", [0.9, 0.5, 0.2, 0.09, 0.004])
 def test_filter_of_any_width_starves_no_search(index: VectorIndex, part: float) -> None:
     allowed = np.random.default_rng(4).random(COUNT + 1) < part
     for query in QUERIES:
@@ -155,8 +184,7 @@ def approximation_bytes(codes: object) -> NDArray[np.uint8]:
 
 
 def test_exact_answers_come_while_it_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, go_on, begun = filled(VECTORS), Event(), Event()
-    add = ApproximateIndex.add
+    go_on, begun, add = Event(), Event(), ApproximateIndex.add
 
     def held(self: ApproximateIndex, vectors: NDArray[np.float16]) -> None:
         begun.set()
@@ -164,7 +192,7 @@ def test_exact_answers_come_while_it_is_built(monkeypatch: pytest.MonkeyPatch) -
         add(self, vectors)
 
     monkeypatch.setattr(ApproximateIndex, "add", held)
-    index.search(QUERIES[0], 10)
+    index = filled(VECTORS)
     begun.wait()
     assert set(index.search(QUERIES[0], 10)[0].tolist()) == exact(QUERIES[0], 10)
     index.add(np.array([80_000]), QUERIES[:1].astype("<f2"))
@@ -175,8 +203,7 @@ def test_exact_answers_come_while_it_is_built(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_erase_while_it_is_built_begins_it_anew_without_that_vector(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, go_on, begun, sizes = filled(VECTORS), Event(), Event(), list[int]()
-    add = ApproximateIndex.add
+    go_on, begun, sizes, add = Event(), Event(), list[int](), ApproximateIndex.add
 
     def held(self: ApproximateIndex, vectors: NDArray[np.float16]) -> None:
         begun.set()
@@ -185,7 +212,7 @@ def test_erase_while_it_is_built_begins_it_anew_without_that_vector(monkeypatch:
         add(self, vectors)
 
     monkeypatch.setattr(ApproximateIndex, "add", held)
-    index.search(QUERIES[0], 10)
+    index = filled(VECTORS)
     begun.wait()
     index.drop(7)
     go_on.set()
@@ -197,11 +224,12 @@ def test_erase_while_it_is_built_begins_it_anew_without_that_vector(monkeypatch:
 def test_building_ends_with_the_index_and_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(approximation, "_STEP", 16)
     index = filled(VECTORS)
-    index.search(QUERIES[0], 10)
+    builder = index._approximation._builder
+    assert builder is not None
     index.close()
-    assert "memseal-vectors" not in {thread.name for thread in threads()}
+    assert not builder.is_alive()
     index.search(QUERIES[0], 10)
-    assert "memseal-vectors" not in {thread.name for thread in threads()}
+    assert index._approximation._builder is None
 
 
 def test_closed_index_lets_go_of_its_memory_at_once() -> None:
@@ -219,6 +247,8 @@ def test_closed_index_lets_go_of_its_memory_at_once() -> None:
 def test_few_vectors_and_short_ones_are_compared_one_by_one() -> None:
     few, short = filled(VECTORS[:1_999]), VectorIndex(16)
     short.add(np.arange(3_000), unit(np.random.default_rng(6).standard_normal((3_000, 16))))
+    assert few._approximation._builder is None
+    assert short._approximation._builder is None
     few.search(QUERIES[0], 10)
     short.search(np.full(16, 0.25, np.float32), 10)
     assert few._approximation._builder is None
@@ -250,15 +280,17 @@ def test_bytes_are_of_the_living_vectors_as_they_are_now(index: VectorIndex) -> 
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing of FAISS", bytes(4_096)])
-def test_bytes_that_do_not_fit_are_passed_over(content: bytes) -> None:
+def test_bytes_that_do_not_fit_are_passed_over(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approximation, "APPROXIMATE_FROM", COUNT + 1)
     index = filled(VECTORS)
     index.take_approximation(np.frombuffer(content, np.uint8))
     assert not index._approximation.is_ready
 
 
-def test_bytes_of_other_vectors_are_passed_over(index: VectorIndex) -> None:
+def test_bytes_of_other_vectors_are_passed_over(index: VectorIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     content = index.approximation()
     assert content is not None
+    monkeypatch.setattr(approximation, "APPROXIMATE_FROM", COUNT + 1)
     fewer = filled(VECTORS[:-1])
     fewer.take_approximation(content)
     assert not fewer._approximation.is_ready

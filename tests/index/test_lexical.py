@@ -72,6 +72,20 @@ def test_word_in_every_memory_never_lowers_a_score() -> None:
     assert found[1] > 0
 
 
+def test_words_of_what_stands_aside_make_none_more_frequent() -> None:
+    said = ["the kettle sings", "the kettle boils", "a bicycle"]
+    alone = LexicalIndex(texts(*said)).match(["kettle"])
+    aside = np.array([False, False, False, False, True])
+    beside = LexicalIndex(texts(*said, "a summary: kettle, kettle, bicycle")).match(["kettle"], aside)
+    numbers, lengths = np.array([1, 2, 3]), np.array([16, 16, 9])
+    assert np.array_equal(alone.scores(numbers, lengths)[0], beside.scores(numbers, lengths)[0])
+    assert alone.rarities(1) == beside.rarities(1)
+    every, sizes = np.array([1, 2, 3, 4]), np.array([16, 16, 9, 34])
+    scores = beside.scores(every, sizes)[0]
+    assert np.array_equal(scores[:3], alone.scores(numbers, lengths)[0])
+    assert scores[3] > 0
+
+
 def test_matched_terms_are_named_by_their_bits() -> None:
     store = texts("the kettle sings", "kettles and teapots", "bicycle")
     _, matched = match(store, "teapot kettle zeppelin").scores(np.array([1, 2, 3]), np.array([16, 19, 7]))

@@ -204,7 +204,7 @@ def test_operations_that_are_not_valid_are_named_and_the_others_count() -> None:
     good = encode_operation(memory(row=None))
     values = ({"op": "remember", "id": ID}, 7, {**good, "stamp": [9, 0]}, {"op": "dream", "id": bytes(16)}, good)
     view = pinned_view()
-    said, findings = decoded(Meta(0, (), values), (), "record")
+    said, findings = decoded(Meta(0, 1, (), values), (), "record")
     assert [finding.code for finding in [*findings, *view.apply_all([said])]] == [
         "operation_invalid",
         "operation_invalid",

@@ -274,13 +274,12 @@ def meta_code(value: dict[str, Any], epoch: int = LATE) -> str:
 def test_meta_that_is_encoded_decodes(previous: int, named: list[Head]) -> None:
     stored = decode_value(encode_value(encode_meta(previous, tuple(named), [remember()], LATE)))
     meta = decode_meta(stored, LATE)
-    assert meta == Meta(previous, tuple(named), (remember(),))
-    assert meta.counter == 1 + max([previous, *(head.counter for head in named)])
+    counter = 1 + max([previous, *(head.counter for head in named)])
+    assert meta == Meta(previous, counter, tuple(named), [remember()])
 
 
 def test_empty_meta_is_a_record_without_operations() -> None:
-    assert decode_meta({}, 1) == Meta(0, (), ())
-    assert decode_meta({}, 1).counter == 1
+    assert decode_meta({}, 1) == Meta(0, 1, (), ())
 
 
 @pytest.mark.parametrize(

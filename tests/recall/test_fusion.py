@@ -41,3 +41,9 @@ def test_dense_weight_of_zero_leaves_the_words() -> None:
 def test_fusion_adds_the_weighted_z_scores() -> None:
     lexical, cosine = np.array([-1.0, 1.0]), np.array([0.5, 0.1])
     assert np.allclose(fuse(lexical, cosine, 0.7), [-1 + 0.7, 1 - 0.7])
+
+
+def test_scores_that_do_not_count_change_no_other() -> None:
+    scores, counting = np.array([1.0, 3.0, 90.0]), np.array([True, True, False])
+    assert np.allclose(standardise(scores, counting)[:2], standardise(scores[:2]))
+    assert standardise(scores, counting)[2] > 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memseal.recall.query import parse_query
-from memseal.recall.rank import Ranked, rank, tally
+from memseal.recall.rank import Late, Ranked, rank, tally
 from memseal.recall.weights import Weights
 from tests.recall.build import candidates
 
@@ -163,3 +163,61 @@ def test_near_miss_that_is_a_hit_by_its_words_is_no_near_miss() -> None:
 
 def test_no_near_miss_has_no_nearest() -> None:
     assert tally(QUERY, candidates(1, cosine=[0.1]), floor=0.5).nearest is None
+
+
+# ── words that meaning denies ───────────────────────────────────────────────────────────────────────
+
+
+def related(cosine: float, matched: int, **columns: Any) -> bool:
+    """Whether a memory with some of the words (red: 1, bicycle: 2) of the query is a hit, at a least cosine of 0.2."""
+    found = candidates(1, lexical=[2.0], matched=[matched], cosine=[cosine], **columns)
+    return bool(rank(QUERY, found, floor=0.3, least=0.2, limit=1))
+
+
+def test_one_word_alone_is_no_evidence_where_meaning_denies_it() -> None:
+    assert not related(0.24, 1)
+    assert related(0.26, 1)
+
+
+def test_all_words_are_evidence_whatever_meaning_says() -> None:
+    assert related(-0.1, 3)
+
+
+def test_several_words_need_less_of_the_meaning_than_one() -> None:
+    query = parse_query("Where is the red bicycle of Nora?")
+    for cosine, is_hit in ((0.19, False), (0.21, True)):
+        found = candidates(1, lexical=[2.0], matched=[3], cosine=[cosine])
+        assert bool(rank(query, found, floor=0.3, least=0.2, limit=1)) == is_hit
+
+
+def test_turn_of_a_conversation_says_the_rest_beside_it() -> None:
+    assert related(0.21, 1, threads=[0], positions=[7])
+    assert not related(0.19, 1, threads=[0], positions=[7])
+
+
+def test_words_count_where_there_is_no_meaning_or_not_of_all_of_the_text() -> None:
+    assert related(float("nan"), 1)
+    found = replace(candidates(1, lexical=[2.0], matched=[1], cosine=[0.0]), whole=np.array([False]))
+    assert rank(QUERY, found, floor=0.3, least=0.2, limit=1)
+
+
+def test_what_meaning_denies_is_neither_counted_nor_a_near_miss() -> None:
+    found = candidates(1, lexical=[2.0], matched=[1], cosine=[0.1])
+    assert tally(QUERY, found, floor=0.3, least=0.2) == tally(QUERY, candidates(1, cosine=[0.1]), floor=0.3)
+
+
+# ── versions ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_hit_that_a_version_before_it_found_says_so() -> None:
+    two = replace(candidates(2, lexical=[2.0, 1.0]), earlier=np.array([-1, 7]))
+    assert [hit.why.earlier for hit in rank(QUERY, two, floor=0.3, limit=2)] == [False, True]
+
+
+def test_late_interaction_looks_at_the_version_that_found_a_memory_too() -> None:
+    two = replace(candidates(2, lexical=[2.0, 2.0]), earlier=np.array([-1, 7]))
+    scores = {1: 0.5, 2: 0.1, 7: 0.9}
+    late = Late(lambda asked: np.array([scores[number] for number in asked.tolist()]), 30)
+    hits = rank(QUERY, two, floor=0.3, limit=2, late=late)
+    assert [hit.number for hit in hits] == [2, 1]
+    assert [hit.why.late for hit in hits] == pytest.approx([0.72, 0.5])

@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memseal.recall.candidates import AFFINITIES, ATOMS, COMPOSITES, Candidates, Standing
 from memseal.recall.query import parse_query
-from memseal.recall.rank import rank
+from memseal.recall.rank import Late, rank
 from memseal.recall.standing import asks_for_pattern, from_standing
 from memseal.recall.weights import Weights
 from tests.recall.build import candidates
@@ -90,9 +92,44 @@ def test_established_habit_comes_before_a_new_one() -> None:
     ]
 
 
-def test_composite_comes_after_what_it_was_made_of() -> None:
-    found = standing([COMPOSITES, ATOMS], cosine=[0.5, 0.5])
-    assert [hit.number for hit in rank(parse_query("coffee", NOW), found, floor=0.3, limit=2)] == [2, 1]
+def test_what_was_made_of_others_comes_after_them_however_well_it_matches() -> None:
+    found = standing([COMPOSITES, ATOMS, AFFINITIES, ATOMS], lexical=[9.0, 1.0, 8.0, 0.1], cosine=[0.9, 0.5, 0.8, 0.3])
+    assert [hit.number for hit in rank(parse_query("coffee", NOW), found, floor=0.3, limit=4)] == [2, 4, 1, 3]
+
+
+def test_places_of_a_named_time_are_kept_for_memories_alone() -> None:
+    may = int(datetime(2019, 5, 2, tzinfo=UTC).timestamp()) * 1_000_000
+    found = standing([ATOMS, ATOMS, COMPOSITES, COMPOSITES], lexical=[4.0, 3.0, 2.0, 1.0])
+    found = replace(found, captured_at=np.array([1, 1, may, may]))
+    hits = rank(parse_query("coffee in May 2019", NOW), found, floor=0.3, limit=2)
+    assert [hit.number for hit in hits] == [1, 2]
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from([ATOMS, ATOMS, COMPOSITES, AFFINITIES]), st.floats(0, 9), st.floats(-0.2, 0.9)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(ROWS, st.sampled_from(["coffee", "coffee in May 2019", "what do I usually drink"]), st.integers(0, 3))
+def test_memories_come_in_the_same_order_with_and_without_what_was_made_of_them(
+    rows: list[tuple[int, float, float]], query: str, top: int
+) -> None:
+    tiers, lexical, cosine = (list(column) for column in zip(*rows, strict=True))
+    every = standing(tiers, [0.5] * len(rows), lexical=lexical, cosine=cosine)
+    atoms = [place for place, tier in enumerate(tiers) if tier == ATOMS]
+    alone = replace(
+        standing([ATOMS] * len(atoms), lexical=[lexical[place] for place in atoms]),
+        numbers=every.numbers[atoms],
+        cosine=every.cosine[atoms],
+    )
+    late = Late(lambda numbers: np.sin(numbers.astype(np.float64)), top)
+    found = [
+        [hit.number for hit in rank(parse_query(query, NOW), each, floor=0.3, limit=12, late=late)]
+        for each in (every, alone)
+    ]
+    assert [number for number in found[0] if number in set(every.numbers[atoms].tolist())] == found[1]
 
 
 def test_of_equals_the_old_episode_comes_last() -> None:

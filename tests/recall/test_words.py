@@ -2,6 +2,7 @@
 
 import sqlite3
 import unicodedata
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ def words(text: str) -> list[str]:
 
 def finds(query: str, stored: str) -> int:
     """How many of the words that SQLite's tokenizer makes of a query it also makes of a stored text."""
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f'CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = "{TOKENIZER}")')
         connection.execute("CREATE VIRTUAL TABLE words USING fts5vocab(texts, instance)")
         connection.executemany(

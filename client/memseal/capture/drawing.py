@@ -45,7 +45,7 @@ def draw(messages: Sequence[Message], distiller: Distiller | None, allowed: Coll
         shown, _ = covered(own_words(message))
         if shown.strip():
             for fact in _facts(shown, distiller, drawn):
-                if _may_be_proposed(fact.text, allowed, drawn):
+                if _can_be_stored(fact.text) and _may_be_proposed(fact.text, allowed, drawn):
                     drawn.found.append(Found(fact, message.at))
     return drawn
 
@@ -68,8 +68,11 @@ def _facts(shown: str, distiller: Distiller | None, drawn: Drawn) -> Iterator[Fa
 def _distilled(shown: str, distiller: Distiller) -> list[Fact] | None:
     """Return a distiller's facts, or None where it failed: it may be a model out of reach, and raise anything."""
     try:
-        answer = list(distiller(shown))
+        given = distiller(shown)
+        answer = None if isinstance(given, str) else list(given)  # the letters of one text are no facts
     except Exception:  # noqa: BLE001  a stranger's function; capture goes on without it, and the report counts it
+        return None
+    if answer is None:
         return None
     facts = list[Fact]()
     for each in answer[:MAX_FACTS]:
@@ -81,6 +84,11 @@ def _distilled(shown: str, distiller: Distiller) -> list[Fact] | None:
             known = fact_in(text)
             facts.append(Fact(text, "note" if known is None else known.kind))
     return facts
+
+
+def _can_be_stored(text: str) -> bool:
+    """Whether a text is valid Unicode: a message cut within a pair of surrogates must not cost the others."""
+    return text == text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _may_be_proposed(text: str, allowed: Collection[str], drawn: Drawn) -> bool:

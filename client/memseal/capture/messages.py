@@ -39,6 +39,8 @@ def messages_of(given: Iterable[Mapping[str, Any]]) -> list[Message]:
 
 
 def _message(number: int, value: Mapping[str, Any]) -> Message:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"message {number} is a map with role and content, not {type(value).__name__}")
     role, content, at = value.get("role"), value.get("content"), value.get("at")
     if not isinstance(role, str):
         raise TypeError(f"message {number} has no role: each is a map with role and content")

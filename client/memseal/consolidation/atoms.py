@@ -19,7 +19,10 @@ Vectors: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """One active memory: number and id, text, type, author, when it happened (µs since 1970 UTC), telling words."""
+    """One active memory: number and id, text, type, author, when it happened (µs since 1970 UTC), telling words.
+
+    `statements` are the telling words of each sentence that says something of the author.
+    """
 
     number: int
     id: bytes
@@ -28,6 +31,7 @@ class Atom:
     author: str | None = field(repr=False)
     at: int
     terms: frozenset[str] = field(repr=False)
+    statements: tuple[frozenset[str], ...] = field(repr=False)
 
     @property
     def day(self) -> int:
@@ -88,6 +92,20 @@ def by_type(atoms: Sequence[Atom]) -> Mapping[str, list[Atom]]:
     for atom in atoms:
         groups.setdefault(atom.type, []).append(atom)
     return groups
+
+
+def togetherness(members: Sequence[Atom], vectors: Vectors) -> float | None:
+    """Return the mean cosine of two different members; None where fewer than two have vectors.
+
+    That to their mean, which `likeness` gives, is the higher the fewer there are.
+    """
+    matrix = vectors(np.array([member.number for member in members], np.int64))
+    known = matrix[~np.isnan(matrix).any(axis=1)]
+    count = len(known)
+    if count < 2:
+        return None
+    total = known.sum(axis=0, dtype=np.float64)
+    return float((total @ total - count) / (count * (count - 1)))
 
 
 def likeness(members: Sequence[Atom], vectors: Vectors) -> NDArray[np.float32]:

@@ -1,12 +1,10 @@
 """What comes again and again: an affinity, with its evidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Final, TypeAlias
 
-import numpy as np
-
-from memseal.consolidation.atoms import Atom, Group, Made, Vectors, covered, in_order, likeness
+from memseal.consolidation.atoms import Atom, Group, Made, Vectors, covered, in_order, togetherness
 from memseal.consolidation.topics import holders_of
 from memseal.memory.traits import AFFINITY, MAX_SOURCES
 
@@ -18,18 +16,22 @@ _LEAST_DAYS: Final = 14
 _GROWTH: Final = 1.5
 # Two words have to meet so many times as often as if they did not know of each other. Of few memories, in which a habit
 # may be in all, that cannot be asked.
-_LIFT: Final = 3
+_LIFT: Final = 2
 _MANY: Final = 60
-# The mean cosine of the evidence to its mean: below it two words meet by accident.
-_LIKENESS: Final = 0.55
+# Two memories of the evidence have at least this cosine, in the mean; and where there are many, by so much more than
+# any two of the author's: in a conversation all begin with a name, and speak in one tone.
+_ALIKE: Final = 0.3
+_CLOSER: Final = 0.15
+# So many of an author's memories tell how alike they are.
+_SAMPLE: Final = 2_000
 
 Pair: TypeAlias = tuple[str, str]
 
 
 def patterns(atoms: Sequence[Atom], made: Sequence[Made], vectors: Vectors) -> list[Group]:
-    """Return the patterns of each author that are new, or have grown: two words that meet in memories of several days.
+    """Return the patterns of each author that are new, or have grown: two words that meet in sentences of several days.
 
-    Instructions are no habits, whoever repeats them.
+    Instructions are no habits, whoever repeats them; nor is what an author says of, or asks, somebody else.
     """
     groups = list[Group]()
     authors: dict[str, list[Atom]] = {}
@@ -42,7 +44,8 @@ def patterns(atoms: Sequence[Atom], made: Sequence[Made], vectors: Vectors) -> l
         groups += _grown(some, author, known, used)
         free = [atom for atom in some if atom.id not in used and not any(_has(atom, pair) for pair in known)]
         # Until nothing is found any more: a second run begins where this one ends, and has to find nothing as well.
-        while found := list(_new(free, author, vectors)):
+        alike = _least_alike(some, vectors)
+        while found := list(_new(free, author, vectors, alike)):
             groups += found
             free = [atom for atom in free if not any(_has(atom, (group.topic[0], group.topic[1])) for group in found)]
     return groups
@@ -68,7 +71,7 @@ def _pair_of(key: str, author: str) -> Pair | None:
 
 
 def _has(atom: Atom, pair: Pair) -> bool:
-    return pair[0] in atom.terms and pair[1] in atom.terms
+    return any(pair[0] in statement and pair[1] in statement for statement in atom.statements)
 
 
 def _grown(
@@ -82,24 +85,33 @@ def _grown(
             yield _group(evidence, author, pair, current[0] if current else None)
 
 
-def _new(free: Sequence[Atom], author: str, vectors: Vectors) -> Iterator[Group]:
+def _least_alike(atoms: Sequence[Atom], vectors: Vectors) -> float:
+    """Return how alike two memories of a pattern are at least, of an author with these."""
+    if len(atoms) < _MANY:
+        return _ALIKE
+    usual = togetherness(atoms[:: -(-len(atoms) // _SAMPLE)], vectors)
+    return _ALIKE if usual is None else max(_ALIKE, usual + _CLOSER)
+
+
+def _new(free: Sequence[Atom], author: str, vectors: Vectors, alike: float) -> Iterator[Group]:
     holders = _evidence(free)
     taken = set[bytes]()
     for pair in sorted(holders, key=lambda words: (-len(holders[words]), words)):
         evidence = [atom for atom in holders[pair] if atom.id not in taken]
-        if _is_pattern(evidence, vectors):
+        if _is_pattern(evidence, vectors, alike):
             taken |= {atom.id for atom in evidence}
             yield _group(evidence, author, pair, None)
 
 
 def _evidence(free: Sequence[Atom]) -> dict[Pair, list[Atom]]:
     """Return the atoms of each pair of words that meet often enough, and more often than by chance."""
-    single = holders_of(free)
+    stating = [(atom, frozenset[str]().union(*atom.statements)) for atom in free if atom.statements]
+    single = holders_of(stating)
     holders: dict[Pair, list[Atom]] = {}
-    for atom in free:
-        for pair in combinations(sorted(atom.terms & single.keys()), 2):
+    for atom, _ in stating:
+        for pair in dict.fromkeys(pair for each in atom.statements for pair in _pairs(each & single.keys())):
             holders.setdefault(pair, []).append(atom)
-    chance = _LIFT / len(free) if len(free) >= _MANY else 0.0
+    chance = _LIFT / len(stating) if len(stating) >= _MANY else 0.0
     return {
         (one, other): some
         for (one, other), some in holders.items()
@@ -107,12 +119,16 @@ def _evidence(free: Sequence[Atom]) -> dict[Pair, list[Atom]]:
     }
 
 
-def _is_pattern(evidence: Sequence[Atom], vectors: Vectors) -> bool:
+def _pairs(words: Iterable[str]) -> Iterator[Pair]:
+    return combinations(sorted(words), 2)
+
+
+def _is_pattern(evidence: Sequence[Atom], vectors: Vectors, alike: float) -> bool:
     days = sorted({atom.day for atom in evidence})
     if len(days) < _LEAST or days[-1] - days[0] < _LEAST_DAYS:
         return False
-    cosines = likeness(evidence, vectors)
-    return bool(np.isnan(cosines).all()) or float(np.nanmean(cosines)) >= _LIKENESS
+    found = togetherness(evidence, vectors)
+    return found is None or found >= alike
 
 
 def _group(evidence: Sequence[Atom], author: str, pair: Pair, replaces: bytes | None) -> Group:

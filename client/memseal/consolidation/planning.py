@@ -17,5 +17,10 @@ def plan(atoms: Sequence[Atom], made: Sequence[Made], now: int, vectors: Vectors
     """
     names = frozenset(word for author in {atom.author for atom in atoms if atom.author} for word in split(author))
     # A name is no topic where each of the memories is by its bearer, or speaks to them.
-    nameless = [replace(atom, terms=atom.terms - names) for atom in atoms]
+    nameless = [_without(atom, names) for atom in atoms]
     return [*weeks(nameless, made, now), *topics(nameless, made, vectors), *patterns(nameless, made, vectors)]
+
+
+def _without(atom: Atom, names: frozenset[str]) -> Atom:
+    statements = tuple(filter(None, (statement - names for statement in atom.statements)))
+    return replace(atom, terms=atom.terms - names, statements=statements)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -35,7 +35,7 @@ def topics(atoms: Sequence[Atom], made: Sequence[Made], vectors: Vectors) -> lis
 
 def _found(free: Sequence[Atom], memory_type: str, vectors: Vectors) -> list[Group]:
     groups, taken = list[Group](), set[bytes]()
-    holders = holders_of(free)
+    holders = holders_of((atom, atom.terms) for atom in free)
     for term in sorted(holders, key=lambda word: (-_weight(len(holders[word]), len(free)), word)):
         members = _alike([atom for atom in holders[term] if atom.id not in taken], term, vectors)
         if len(members) >= _LEAST:
@@ -47,13 +47,14 @@ def _found(free: Sequence[Atom], memory_type: str, vectors: Vectors) -> list[Gro
     return groups
 
 
-def holders_of(atoms: Sequence[Atom]) -> dict[str, list[Atom]]:
-    """Return the atoms of each word that enough have, and not too many."""
-    holders: dict[str, list[Atom]] = {}
-    for atom in atoms:
-        for term in atom.terms:
+def holders_of(words: Iterable[tuple[Atom, Iterable[str]]]) -> dict[str, list[Atom]]:
+    """Return the atoms of each word that enough have, and not too many; `words` are those of each atom."""
+    holders, count = dict[str, list[Atom]](), 0
+    for atom, terms in words:
+        count += 1
+        for term in terms:
             holders.setdefault(term, []).append(atom)
-    most = max(_COMMON_FROM, _COMMON * len(atoms))
+    most = max(_COMMON_FROM, _COMMON * count)
     return {term: some for term, some in holders.items() if _LEAST <= len(some) <= most}
 
 

@@ -14,10 +14,10 @@ _LEAST: Final = 3
 
 def weeks(atoms: Sequence[Atom], made: Sequence[Made], now: int) -> list[Group]:
     """Return the groups of the weeks (ISO 8601, in UTC) that were over at `now` (µs since 1970 UTC)."""
-    used, this_week = covered(made, RULE), _week(now)
+    used, this_week = covered(made, RULE), week_of(now)
     found: dict[tuple[str, str], list[Atom]] = {}
     for atom in in_order(atoms):
-        week = _week(atom.at)
+        week = week_of(atom.at)
         if atom.id not in used and week < this_week:
             found.setdefault((week, atom.type), []).append(atom)
     return [
@@ -28,6 +28,7 @@ def weeks(atoms: Sequence[Atom], made: Sequence[Made], now: int) -> list[Group]:
     ]
 
 
-def _week(at: int) -> str:
+def week_of(at: int) -> str:
+    """Return the ISO 8601 week, in UTC, of a time in µs since 1970."""
     year, week, _ = from_microseconds(at).isocalendar()
     return f"{year:04}-W{week:02}"

@@ -13,13 +13,15 @@ from memseal.index.approximate import ApproximateIndex
 APPROXIMATE_FROM = 200_000
 # With fewer bits than this a code says too little.
 _LEAST_DIMENSION = 64
-# What is chosen to be compared exactly: this part of all vectors, and not less than this many, or this many for each
-# wanted hit.
-_CHOSEN_PART = 1 / 250
-_LEAST_CHOSEN = 1_000
-_CHOSEN_FOR_EACH = 20
-# Where a filter leaves less than this part, comparing all that it leaves costs less.
-_LEAST_SHARE = 0.25
+# What is to be compared exactly: this part of the vectors that a filter leaves, and not less than this many, or this
+# many for each wanted hit.
+_COMPARED_PART = 1 / 250
+_LEAST_COMPARED = 1_000
+_COMPARED_FOR_EACH = 20
+# Where a filter leaves less than this part, or more than that part of all would have to be chosen, so that enough of
+# them are what it leaves, comparing all that it leaves costs less (measured among 400,000).
+_LEAST_SHARE = 0.1
+_MOST_CHOSEN = 1 / 40
 # A search waits for one step's copy at most.
 _STEP = 16_384
 # Of so many vectors that were replaced the codes are of the former ones: the index is made anew.
@@ -56,10 +58,15 @@ class Approximation:
         """Go on with an index that was kept."""
         self._index = index
 
-    def added(self, vectors: NDArray[np.float16]) -> None:
-        """Note new rows."""
+    def added(self, vectors: NDArray[np.float16], total: int) -> None:
+        """Note new rows, which make so many; where they are the first to need an index, one begins to be built.
+
+        It is there for the first search then, and for the cache, for which closing would have to wait.
+        """
         if self._index is not None:
             self._index.add(vectors)
+        elif self.fits(total):
+            self._begin()
 
     def restated(self, rows: Iterable[int]) -> None:
         """Note rows that have other vectors from now on."""
@@ -86,8 +93,8 @@ class Approximation:
         if self._index is None:
             self._begin()
             return None
-        count = ceil(max(_LEAST_CHOSEN, total * _CHOSEN_PART, _CHOSEN_FOR_EACH * limit) / share)
-        if count > total * _LEAST_SHARE:
+        count = ceil(max(_LEAST_COMPARED, total * share * _COMPARED_PART, _COMPARED_FOR_EACH * limit) / share)
+        if count > total * _MOST_CHOSEN:
             return None
         rows = self._index.nearest(query, count)
         return np.unique(np.concatenate([rows, np.fromiter(self._restated, np.int64)]))

@@ -27,7 +27,7 @@ _HELD = """
 SELECT id, stamp, content, source, kind, author, thread, position, captured_at, origin, others, written_at, of, reason
 FROM memories WHERE id
 """
-_TAGS = "SELECT tag FROM tags WHERE target = ?1 AND added_by = ?1 ORDER BY tag"
+_TAGS = "SELECT tag FROM tags WHERE target = ? AND added_by = ? ORDER BY tag"
 _QUERY_LIMIT = 500
 
 Row: TypeAlias = tuple[Any, ...]
@@ -140,7 +140,7 @@ class Doubles:
         return None if row is None else self._with_tags(_memory(row))
 
     def _with_tags(self, held: Remember) -> Remember:
-        tags = tuple(row[0] for row in self._connection.execute(_TAGS, (held.id,)))
+        tags = tuple(row[0] for row in self._connection.execute(_TAGS, (held.id, held.id)))
         return held._replace(draft=held.draft._replace(tags=tags))
 
     # ── operations of which one counts ──────────────────────────────────────────────────────────────

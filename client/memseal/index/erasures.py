@@ -8,8 +8,8 @@ from memseal.memory.operations import Dismiss, Erase, Stamp
 
 _SURVIVORS = """
 SELECT n FROM memories WHERE id IN (
-    SELECT m.id FROM memories m JOIN erased e ON e.target = m.of WHERE e.erasure = ?1
-    UNION SELECT s.derived FROM sources s JOIN erased e ON e.target = s.source WHERE e.erasure = ?1
+    SELECT m.id FROM memories m JOIN erased e ON e.target = m.of WHERE e.erasure = ?
+    UNION SELECT s.derived FROM sources s JOIN erased e ON e.target = s.source WHERE e.erasure = ?
 ) ORDER BY stamp
 """
 
@@ -74,7 +74,7 @@ class Erasures:
         """Return the `n` of memories that supersede an erased one, or were derived from one, and were not erased:
         written elsewhere meanwhile.
         """
-        rows = self._connection.execute(_SURVIVORS, (erasure,))
+        rows = self._connection.execute(_SURVIVORS, (erasure, erasure))
         return [row[0] for row in rows]
 
     def orphans(self) -> set[bytes]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memseal.index.lending import lend
 from memseal.index.lexical import LexicalIndex
 from memseal.index.vectors import VectorIndex
 from memseal.memory.significance import DAY_MICROSECONDS, freshness, significance
@@ -21,7 +22,7 @@ from memseal.recall.weights import REACH
 # 0.01; fewer is faster, and a caller that wants more hits asks for more.
 POOL = 30
 
-# By so much of a text one can tell its writing.
+# By so much of a text one can tell its writing; and about so much is read by models that were trained on sentences.
 _START = 1_000
 
 _COLUMNS = """
@@ -76,6 +77,7 @@ def gather(
     reads: Callable[[str], bool] | None = None,
     derived: NDArray[np.bool_] | None = None,
     aged: Aged | None = None,
+    replaced: NDArray[np.bool_] | None = None,
 ) -> Candidates:
     """Return the best `pool` memories of each engine and their neighbours in their threads.
 
@@ -84,19 +86,26 @@ def gather(
     `allowed` is a mask indexed by number that holds for neighbours too; None allows all. Without vectors or
     a query vector the words alone decide. What is `favoured` has a pool of its own, so that better matches of
     another time do not keep it out; so has what was `derived` of others: words of many memories must not keep out the
-    one that speaks for them. What the model does not read (`reads`) has no cosine.
+    one that speaks for them. What the model does not read (`reads`) has no cosine. What was
+    `replaced` lends its words to what stands for it now, which is among them.
     """
-    matches = lexical.match(query.terms)
+    matches = lexical.match(query.terms, derived)
     found = list[NDArray[np.int64]]()
-    masks = [allowed, *([] if favoured is None else [favoured.mask]), *([] if derived is None else [derived])]
-    for mask in masks:
+    pools = [allowed] if derived is None else _apart(allowed, derived)
+    if favoured is not None:
+        pools.append(favoured.mask if derived is None else favoured.mask & ~derived)
+    for mask in pools:
         found.append(matches.best(pool, mask))
         if vectors is not None and query_vector is not None:
             found.append(vectors.search(query_vector, pool, mask)[0])
     if favoured is not None:
         found.append(favoured.newest)
+    begins, lent = _START if reads else 0, None
+    if replaced is not None:
+        lent = lend(connection, matches, vectors, query_vector, replaced, pool, begins, reads)
+        found.append(lent.newest)
     joined = json.dumps(np.unique(np.concatenate(found)).tolist())
-    rows = connection.execute(_COLUMNS, {"found": joined, "reach": REACH, "start": _START if reads else 0}).fetchall()
+    rows = connection.execute(_COLUMNS, {"found": joined, "reach": REACH, "start": begins}).fetchall()
     if allowed is not None:
         rows = [row for row in rows if row[0] < allowed.size and allowed[row[0]]]
     numbers = np.array([row[0] for row in rows], np.int64)
@@ -107,6 +116,7 @@ def gather(
         cosine = vectors.similarities(query_vector, numbers).astype(np.float64)
         if reads is not None:
             cosine[[not reads(row[6]) for row in rows]] = np.nan
+    earlier = None if lent is None else lent.given(numbers, scores, matched, cosine)
     threads, _ = _numbered([row[1] if row[2] is not None else None for row in rows])
     authors, names = _numbered([row[3] for row in rows])
     return Candidates(
@@ -121,8 +131,15 @@ def gather(
         captured_at=np.array([row[4] for row in rows], np.int64),
         common=matches.common,
         rarities=matches.rarities(len(query.terms)),
+        whole=lengths <= _START,
+        earlier=earlier,
         standing=None if aged is None else _standing(rows, numbers, aged),
     )
+
+
+def _apart(allowed: NDArray[np.bool_] | None, derived: NDArray[np.bool_]) -> list[NDArray[np.bool_] | None]:
+    """Return the masks of what is allowed and was not derived, and of what was."""
+    return [~derived, derived] if allowed is None else [allowed & ~derived, allowed & derived]
 
 
 def _standing(rows: Sequence[tuple[Any, ...]], numbers: NDArray[np.int64], aged: Aged) -> Standing:

@@ -68,20 +68,28 @@ class SealedImage:
 
     def view(self) -> View:
         """Open the rest, straight into where it is used."""
-        fields, vectors = self._fields, None
-        state = np.empty(fields.count("state", below=U53), np.uint8)  # not zeroed first, and in large pages
-        self._fill(state.data, _PIECE)
-        if fields.get("dimension") is not None:
-            dimension, count = fields.count("dimension", 1), fields.count("vectors")
-            numbers = np.empty(count, "<i8")
-            self._fill(numbers.view(np.uint8).data, _PIECE)
-            vectors = VectorIndex.with_codes(
-                dimension, numbers.astype(np.int64, copy=False), lambda codes: self._fill(codes, _whole_rows(dimension))
-            )
-            self._approximate(vectors)
-        view = View(VaultState(state.data), vectors)
-        view.foreign_vectors = fields.count("foreign_vectors")
+        # The state first: its bytes, of which SQLite makes a copy, are gone before the vectors need room.
+        view = View(self._state(), self._vectors())
+        view.foreign_vectors = self._fields.count("foreign_vectors")
         return view
+
+    def _state(self) -> VaultState:
+        content = np.empty(self._fields.count("state", below=U53), np.uint8)  # not zeroed first, and in large pages
+        self._fill(content.data, _PIECE)
+        return VaultState(content.data)
+
+    def _vectors(self) -> VectorIndex | None:
+        fields = self._fields
+        if fields.get("dimension") is None:
+            return None
+        dimension, count = fields.count("dimension", 1), fields.count("vectors")
+        numbers = np.empty(count, "<i8")
+        self._fill(numbers.view(np.uint8).data, _PIECE)
+        vectors = VectorIndex.with_codes(
+            dimension, numbers.astype(np.int64, copy=False), lambda codes: self._fill(codes, _whole_rows(dimension))
+        )
+        self._approximate(vectors)
+        return vectors
 
     def _approximate(self, vectors: VectorIndex) -> None:
         size = self._approximate_size()

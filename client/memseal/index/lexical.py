@@ -42,8 +42,16 @@ class LexicalIndex:
         self._words = Words(TOKENIZER)
         self._postings = Postings(connection, self._words)
 
-    def match(self, terms: Sequence[str]) -> "Matches":
-        """Return where the terms occur; each is split and stemmed as the memories were."""
+    def close(self) -> None:
+        """Let go of the tokenizer, and of the words in it."""
+        self._words.close()
+
+    def match(self, terms: Sequence[str], aside: NDArray[np.bool_] | None = None) -> "Matches":
+        """Return where the terms occur; each is split and stemmed as the memories were.
+
+        What is `aside` (a mask indexed by number) is found like all else, and does not count: a summary that repeats
+        words of others would make them look more frequent than they are.
+        """
         (total,) = self._connection.execute("SELECT count(*) FROM memories").fetchone()
         words = _split(self._words, terms)
         # Without its ending "one" is "on", and "WA" is what is left of "was".
@@ -51,15 +59,17 @@ class LexicalIndex:
         for word, places in words.items():
             dull |= places if word in _dull_words() else 0
         found = zip(words.values(), self._postings.of(words), strict=True)
-        return Matches(total, [_Posting(places, occurrences) for places, occurrences in found], dull)
+        postings = [_Posting(places, each, each.numbers.size - _count(aside, each.numbers)) for places, each in found]
+        return Matches(total - (0 if aside is None else int(aside.sum())), postings, dull, aside)
 
 
 @dataclass(frozen=True)
 class _Posting:
-    """Where one word occurs, and the query's terms that it stands for (bits)."""
+    """Where one word occurs, the query's terms that it stands for (bits), and how many memories count as having it."""
 
     terms: int
     at: Occurrences
+    having: int
 
     @property
     def numbers(self) -> NDArray[np.int32]:
@@ -73,9 +83,12 @@ class _Posting:
 class Matches:
     """The memories in which the terms of one query occur."""
 
-    def __init__(self, total: int, postings: Iterable[_Posting], dull: int) -> None:
+    def __init__(
+        self, total: int, postings: Iterable[_Posting], dull: int, aside: NDArray[np.bool_] | None = None
+    ) -> None:
         self._total = total
         self._dull = dull
+        self._aside = aside
         self._postings = [posting for posting in postings if posting.numbers.size]
 
     @property
@@ -84,7 +97,7 @@ class Matches:
         few = self._total * _COMMON if self._total >= _COMMON_FROM else self._total
         bits = self._dull
         for posting in self._postings:
-            bits |= posting.terms if posting.numbers.size > few else 0
+            bits |= posting.terms if posting.having > few else 0
         return bits
 
     def rarities(self, terms: int) -> tuple[float, ...]:
@@ -93,7 +106,7 @@ class Matches:
         for posting in self._postings:
             for place in range(terms):
                 if posting.terms >> place & 1:
-                    most[place] = max(most[place], posting.numbers.size)
+                    most[place] = max(most[place], posting.having)
         return tuple(math.log1p((self._total - having + 0.5) / (having + 0.5)) for having in most)
 
     def best(self, limit: int, allowed: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
@@ -105,7 +118,7 @@ class Matches:
         size = 1 + max((int(posting.numbers[-1]) for posting in self._postings), default=-1)
         scores = np.zeros(size)
         for posting in self._postings:
-            scores[posting.numbers] += self._gain(posting.numbers.size, posting.counts, 1.0)
+            scores[posting.numbers] += self._gain(posting.having, posting.counts, 1.0)
         if allowed is not None:
             scores[: allowed.size] *= allowed[:size]
             scores[allowed.size :] = 0
@@ -136,15 +149,19 @@ class Matches:
         """
         scores = np.zeros(numbers.size)
         matched = np.zeros(numbers.size, np.uint64)
-        relative = lengths / max(float(lengths.mean()), 1.0) if lengths.size else np.ones(0)
+        relative = lengths / self._usual_length(numbers, lengths) if lengths.size else np.ones(0)
         for posting in self._postings:
             # Of one type with what is searched, or all of that would be converted first.
             place = np.searchsorted(posting.numbers, numbers.astype(posting.numbers.dtype))
             place = np.minimum(place, posting.numbers.size - 1)
             rows = np.flatnonzero(posting.numbers[place] == numbers)
-            scores[rows] += self._gain(posting.numbers.size, posting.counts[place[rows]], relative[rows])
+            scores[rows] += self._gain(posting.having, posting.counts[place[rows]], relative[rows])
             matched[rows] |= np.uint64(posting.terms)
         return scores, matched
+
+    def _usual_length(self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> float:
+        counting = lengths if self._aside is None else lengths[~self._aside[numbers]]
+        return max(float((counting if counting.size else lengths).mean()), 1.0)
 
     def _gain(
         self, having: int, counts: NDArray[np.uint16], relative: NDArray[np.float64] | float
@@ -154,6 +171,10 @@ class Matches:
         rarity = np.log1p((self._total - having + 0.5) / (having + 0.5))
         gain: NDArray[np.float64] = rarity * counts * (_K1 + 1) / (counts + _K1 * (1 - _B + _B * relative))
         return gain
+
+
+def _count(mask: NDArray[np.bool_] | None, numbers: NDArray[np.int32]) -> int:
+    return 0 if mask is None else int(np.count_nonzero(mask[numbers]))
 
 
 def _split(splitter: Words, terms: Sequence[str]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """The memories in which a word occurs, and how often: read from the full-text index, and kept for frequent words."""
 
 import sqlite3
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,7 @@ class Words:
     def __init__(self, tokenizer: str) -> None:
         """Open an index of its own in memory."""
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        weakref.finalize(self, self._connection.close)
         # Nothing of a text may reach the disk, not even a temporary file.
         self._connection.execute("PRAGMA temp_store = MEMORY")
         self._connection.execute(f'CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = "{tokenizer}")')

@@ -6,7 +6,9 @@ A copy: what is not documented is not there, so no statement can reach it, and n
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from memseal.errors import SqlLimit, SqlRefused
@@ -58,7 +60,7 @@ SELECT {_hex("id")}, CASE WHEN of IS NULL THEN 'remember' ELSE 'supersede' END,
        CASE WHEN of IS NULL THEN NULL ELSE {_hex("of")} END, stamp, {_time("written_at")}, reason, NULL FROM memories
 UNION ALL
 SELECT {_hex("id")}, CASE WHEN retracted THEN 'retract' ELSE 'restore' END, {_hex("target")}, stamp, {_time("at")},
-       reason, NULL FROM retractions
+       reason, NULL FROM retractions WHERE target NOT IN (SELECT target FROM erased)
 UNION ALL
 SELECT {_hex("e.id")}, 'erase', {_hex("t.target")}, e.stamp, {_time("e.at")}, e.reason, NULL
 FROM erasures e JOIN erased t ON t.erasure = e.id
@@ -81,10 +83,14 @@ TABLES: Final[dict[str, Table]] = {
 # Beside the tables a statement reads the names that it gives itself, and SQLite's table-valued functions. Nothing else
 # is in this database; what tells of the library and its files is kept out all the same.
 _HIDDEN: Final = re.compile(r"pragma_|sqlite_(?!master$|schema$)|dbstat$|bytecode$|tables_used$")
+# These load code, or hand out addresses of the process.
+_HIDDEN_FUNCTION: Final = re.compile(r"load_extension$|fts\d+(_tokenizer)?$")
 _FIRST_USE: Final = "SELECT 1 FROM json_each('[]'), json_tree('[]')"
 _ALLOWED: Final = frozenset((sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE))
 _STATEMENT_BYTES: Final = 100_000
 _VALUE_BYTES: Final = 16 << 20
+_ANSWER_BYTES: Final = 64 << 20  # of all values: many rows of large ones would be more than a machine has
+_COLUMNS: Final = 100  # each may be as large as a value, and a row is there as a whole
 _STEPS: Final = 10_000  # of SQLite's machine between two looks at the clock: a fraction of a millisecond
 
 
@@ -96,6 +102,8 @@ class Published:
         self._statement = statement
         self.named = set[str]()
         self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        # Also where nobody comes to ask for the answer: it is called once, and then forgets the connection.
+        self._end = weakref.finalize(self, self._connection.close)
         # What does not fit in a page cache would go to a file: nothing that is open may reach the disk.
         self._connection.execute("PRAGMA temp_store = MEMORY")
         for name, table in TABLES.items():
@@ -104,9 +112,14 @@ class Published:
         self._connection.execute(_FIRST_USE)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_BYTES)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _STATEMENT_BYTES)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, _COLUMNS)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         self._connection.set_authorizer(self._authorized)
-        self._run(f"EXPLAIN {statement}", lambda cursor: None)
+        try:
+            self._run(f"EXPLAIN {statement}", lambda cursor: None)
+        except BaseException:
+            self._end()
+            raise
         self._connection.set_authorizer(None)
 
     def fill(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -132,17 +145,19 @@ class Published:
         self._connection.set_authorizer(self._authorized)
         self._connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
         try:
-            columns, rows = self._run(self._statement, lambda cursor: (_names(cursor), cursor.fetchmany(limit + 1)))
-            return columns, rows
+            cursor = self._connection.execute(self._statement)
+            return _names(cursor), list(_bounded(islice(cursor, limit + 1)))
+        except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
+            raise _while_running(error) from None
         finally:
-            self._connection.close()
+            self._end()
 
     def _authorized(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if action == sqlite3.SQLITE_READ and first is not None:
             self.named.add(first.lower())
             return sqlite3.SQLITE_DENY if _HIDDEN.match(first.lower()) else sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION:
-            return sqlite3.SQLITE_DENY if second == "load_extension" else sqlite3.SQLITE_OK
+            return sqlite3.SQLITE_DENY if _HIDDEN_FUNCTION.match((second or "").lower()) else sqlite3.SQLITE_OK
         return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
 
     def _run(self, statement: str, take: Callable[[sqlite3.Cursor], Any]) -> Any:
@@ -153,7 +168,7 @@ class Published:
 
 
 def _translated(error: sqlite3.Error | sqlite3.Warning) -> SqlRefused | SqlLimit:
-    # What SQLite says names parts of the statement, and never a value of a row.
+    # Nothing was read yet: what SQLite says names parts of the statement, and no value of a row.
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return SqlLimit("the statement took longer than was allowed: narrow it, or give it more seconds")
@@ -163,6 +178,27 @@ def _translated(error: sqlite3.Error | sqlite3.Warning) -> SqlRefused | SqlLimit
         tables = ", ".join(TABLES)
         return SqlRefused(f"only SELECT over the documented tables is possible: {tables} (format-spec/sql.md)")
     return SqlRefused(f"SQLite does not take the statement: {error}")
+
+
+def _while_running(error: sqlite3.Error | sqlite3.Warning | MemoryError) -> SqlRefused | SqlLimit:
+    code = getattr(error, "sqlite_errorcode", None)
+    if isinstance(error, MemoryError):
+        return SqlLimit("the answer is larger than this machine's memory: take less together")
+    if code in (sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_NOMEM):
+        return _translated(error)
+    # SQLite's own words may quote a row, such as a text that it took for JSON.
+    return SqlRefused(
+        "a value of the statement cannot be worked out: a text that is no JSON, path or UTF-8, or a number"
+    )
+
+
+def _bounded(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    size = 0
+    for row in rows:
+        size += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+        if size > _ANSWER_BYTES:
+            raise SqlLimit("the answer is larger than 64 MiB: take less together")
+        yield row
 
 
 def _names(cursor: sqlite3.Cursor) -> tuple[str, ...]:

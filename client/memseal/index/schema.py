@@ -1,5 +1,7 @@
 """The tables of the open state, and its longer statements."""
 
+from functools import cache
+
 from memseal.index.lexical import TOKENIZER
 from memseal.recall.words import VERSION
 
@@ -67,11 +69,19 @@ CREATE TABLE reappeared (target BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE dismissed (stream BLOB, record INTEGER, PRIMARY KEY (stream, record)) WITHOUT ROWID;
 """
 
-INSERT = """
-INSERT INTO memories (n, id, stamp, fingerprint, content, kind, source, author, thread, position, captured_at,
-                      written_at, origin, of, reason, others, vector, type, tier, seen)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
+COLUMNS = (
+    *("n", "id", "stamp", "fingerprint", "content", "kind", "source", "written_at"),
+    *("author", "thread", "position", "captured_at", "origin", "of", "reason", "others", "vector"),
+    *("type", "tier", "seen"),
+)
+
+
+@cache
+def insert_of(absent: tuple[bool, ...]) -> str:
+    """Return the statement that inserts a memory, given which of `COLUMNS` it has no value for."""
+    names = [name for name, without in zip(COLUMNS, absent, strict=True) if not without]
+    return f"INSERT INTO memories ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - our own text
+
 
 MEMORY = """
 SELECT m.id, m.content, m.kind, m.source, m.written_at, m.captured_at, m.author, m.thread, m.position, m.origin,

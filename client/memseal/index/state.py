@@ -7,10 +7,10 @@ from them (`same`, `state`, `superseded_by`) is computed anew for whatever an op
 import contextlib
 import hashlib
 import sqlite3
+import weakref
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from memseal.errors import FormatError
 from memseal.format.values import decode_value, encode_value
 from memseal.index.doubles import Doubles
 from memseal.index.erasures import Erasures
-from memseal.index.schema import IMAGE_VERSION, INSERT, MEMORY, SCHEMA, WHOLE
+from memseal.index.schema import IMAGE_VERSION, MEMORY, SCHEMA, WHOLE, insert_of
 from memseal.memory.doubles import order, ordered
 from memseal.memory.memory import Draft, Memory, State, from_microseconds
 from memseal.memory.operations import Erase, Remember, Retraction, Setting, Stamp, Tagging
@@ -28,15 +28,15 @@ from memseal.memory.traits import PLAIN, read_traits, seen_of, sources_of, tier_
 from memseal.memory.types import type_of
 from memseal.recall.words import indexed
 
-_GROUP = "SELECT id FROM memories WHERE n = ?1 OR same = ?1"
+# Twice `?` and not `?1`: Python 3.12.0 to 3.12.3 warn of a numbered one.
+_GROUP = "SELECT id FROM memories WHERE n = ? OR same = ?"
 _TEXT = "SELECT n, indexed(content), indexed(coalesce(author, '')) FROM memories WHERE n = ?"
 _PARENTS = "SELECT coalesce(p.same, p.n) FROM memories m JOIN memories p ON p.id = m.of WHERE m.id = ?"
 _CHILDREN = "SELECT coalesce(same, n) FROM memories WHERE of = ?"
 _QUERY_LIMIT = 500  # ids in one IN (…); SQLite allows 32,766
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped:
+class Stamped(NamedTuple):
     """A `remember` or `supersede` operation with its stamp, and whether its vector goes into the index."""
 
     operation: Remember
@@ -50,6 +50,8 @@ class VaultState:
     def __init__(self, image: bytes | memoryview | None = None) -> None:
         """Begin empty, or from the image that `image()` gave."""
         self.connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        # A state that nobody closed (an opening that failed, a forgotten bundle) is let go of all the same.
+        weakref.finalize(self, self.connection.close)
         if image is None:
             self.connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         else:
@@ -121,7 +123,7 @@ class VaultState:
             prints.append(fingerprint)
             numbers.append(self._next)
             self._next += 1
-        self.connection.executemany(INSERT, rows)
+        self._insert(rows)
         new = [item.operation for item, number in zip(batch, numbers, strict=True) if number >= first]
         # By value: INSERT … SELECT costs the time of five rows before the first.
         self.connection.executemany(
@@ -287,7 +289,8 @@ class VaultState:
     def _related(self, number: int, step: str) -> set[bytes]:
         found, due = set[bytes](), [number]
         while due:
-            ids = {row[0] for row in self.connection.execute(_GROUP, (due.pop(),))} - found
+            number = due.pop()
+            ids = {row[0] for row in self.connection.execute(_GROUP, (number, number))} - found
             found |= ids
             for memory_id in ids:
                 due += [row[0] for row in self.connection.execute(step, (memory_id,))]
@@ -409,7 +412,7 @@ class VaultState:
             f"SELECT tag, target, added_by FROM tags t WHERE target IN ({_GROUP}) AND NOT EXISTS ("  # noqa: S608
             " SELECT 1 FROM tags_removed r WHERE (r.target, r.tag, r.added_by) = (t.target, t.tag, t.added_by))"
             " ORDER BY tag",
-            (memory_n,),
+            (memory_n, memory_n),
         ).fetchall()
 
     def conflicts(self) -> list[tuple[int, list[int]]]:
@@ -448,7 +451,8 @@ class VaultState:
         known: dict[bytes, Stamp] = {}
         for some in _chunks(ids):
             marks = ",".join("?" * len(some))
-            known.update(self.connection.execute(f"SELECT id, stamp FROM memories WHERE id IN ({marks})", some))  # noqa: S608
+            query = f"SELECT id, stamp FROM memories WHERE id IN ({marks})"  # noqa: S608 - our own text
+            known.update(self.connection.execute(query, [*map(bytearray, some)]))  # see `_insert`
         return known
 
     def _lower(self, item: Stamped) -> int:
@@ -473,9 +477,9 @@ class VaultState:
     def _replace(self, number: int, item: Stamped) -> None:
         """Put another operation's fields, text and tags in the place of a memory's."""
         self._remove_row(number)
-        self.connection.execute("DELETE FROM tags WHERE target = ?1 AND added_by = ?1", (item.operation.id,))
+        self.connection.execute("DELETE FROM tags WHERE target = ? AND added_by = ?", (item.operation.id,) * 2)
         fingerprint = _fingerprint(item.operation.draft) if item.operation.of is None else 0
-        self.connection.execute(INSERT, _row(number, fingerprint, item))
+        self._insert([_row(number, fingerprint, item)])
         self.connection.execute(f"INSERT INTO memories_text (rowid, content, author) {_TEXT}", (number,))
         self._add_tags([item.operation])
         self._add_sources([item.operation])
@@ -489,6 +493,19 @@ class VaultState:
         )
         self.connection.execute("DELETE FROM sources WHERE derived = (SELECT id FROM memories WHERE n = ?)", (number,))
         self.connection.execute("DELETE FROM memories WHERE n = ?", (number,))
+
+    def _insert(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert memories, each with the columns that it has a value for.
+
+        sqlite3 looks for an adapter of each None and each bytes, in vain, which takes as long as all else that it does
+        with a row; of a bytearray it knows that there is none.
+        """
+        alike = dict[tuple[bool, ...], list[list[Any]]]()
+        for row in rows:
+            absent = tuple([value is None for value in row])
+            alike.setdefault(absent, []).append([value for value in row if value is not None])
+        for absent, values in alike.items():
+            self.connection.executemany(insert_of(absent), values)
 
     def _add_tags(self, operations: Iterable[Remember]) -> None:
         rows = [(operation.id, tag, operation.id) for operation in operations for tag in operation.draft.tags]
@@ -568,7 +585,7 @@ class VaultState:
     def _set_state(self, number: int, successor: int | None) -> None:
         retracted = self._one(
             f"SELECT retracted FROM retractions WHERE target IN ({_GROUP}) ORDER BY stamp DESC LIMIT 1",  # noqa: S608
-            (number,),
+            (number, number),
         )
         state = (State.SUPERSEDED if successor else 0) | (State.RETRACTED if retracted else 0)
         self.connection.execute(
@@ -578,7 +595,7 @@ class VaultState:
     def _rivals(self, number: int) -> list[int]:
         """Return the `n` of all memories that supersede this one, the current one first."""
         query = f"SELECT n FROM memories WHERE of IN ({_GROUP}) ORDER BY stamp DESC"  # noqa: S608
-        return [row[0] for row in self.connection.execute(query, (number,))]
+        return [row[0] for row in self.connection.execute(query, (number, number))]
 
     def _lost_to(self, number: int) -> int | None:
         """Return the memory that won the conflict which this one lost, or None."""
@@ -627,7 +644,7 @@ class VaultState:
         reason: str | None = None
         if state & State.RETRACTED:
             query = f"SELECT reason FROM retractions WHERE target IN ({_GROUP}) ORDER BY stamp DESC LIMIT 1"  # noqa: S608
-            reason = self._one(query, (number,))
+            reason = self._one(query, (number, number))
         elif state & State.SUPERSEDED:
             query = "SELECT reason FROM memories WHERE n = (SELECT superseded_by FROM memories WHERE n = ?)"
             reason = self._one(query, (number,))
@@ -660,29 +677,16 @@ def _lowest(batch: Sequence[Stamped]) -> dict[bytes, Stamped] | None:
 
 
 def _row(number: int, fingerprint: int, item: Stamped) -> tuple[Any, ...]:
-    operation, draft = item.operation, item.operation.draft
-    others = draft.others
+    """Return the values of a memory for `COLUMNS`."""
+    memory_id, draft, written_at, _, of, reason = item.operation
+    content, source, kind, _, author, thread, position, captured_at, origin, others = draft
+    stamp = bytearray(item.stamp)
     return (
-        number,
-        operation.id,
-        item.stamp,
-        fingerprint,
-        draft.content,
-        draft.kind,
-        draft.source,
-        draft.author,
-        draft.thread,
-        draft.position,
-        draft.captured_at,
-        operation.written_at,
-        draft.origin,
-        operation.of,
-        operation.reason,
+        *(number, bytearray(memory_id), stamp, fingerprint, content, kind, source, written_at),
+        *(author, thread, position, captured_at, origin, of, reason),
         encode_value(others) if others else None,
-        item.stamp if item.has_vector else None,
-        others.get("type"),
-        tier_of(others),
-        seen_of(others),
+        stamp if item.has_vector else None,
+        *((others.get("type"), tier_of(others), seen_of(others)) if others else (None, None, None)),
     )
 
 

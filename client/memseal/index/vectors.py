@@ -103,7 +103,7 @@ class VectorIndex:
                     return
             first = self._faiss.ntotal
             self._faiss.add_sa_codes(matrix)
-            self._approximation.added(matrix.view("<f2"))
+            self._approximation.added(matrix.view("<f2"), self._faiss.ntotal)
             self._numbers = _grown(self._numbers, first + numbers.size)
             self._numbers[first : first + numbers.size] = numbers
             self._rows = _grown(self._rows, int(numbers.max()) + 1)
@@ -159,7 +159,9 @@ class VectorIndex:
         if allowed is not None:
             kept &= numbers < allowed.size
             kept[kept] = allowed[numbers[kept]]
-        return rows[kept] if np.count_nonzero(kept) >= limit else None
+        # Where what a filter leaves lies far from the query, too few of it are among what was chosen for being near.
+        enough = max(limit, rows.size * share / 2)
+        return rows[kept] if np.count_nonzero(kept) >= enough else None
 
     def _compared(
         self, query: NDArray[np.float32], limit: int, rows: NDArray[np.int64]

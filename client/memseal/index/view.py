@@ -1,7 +1,7 @@
 """All that is open in RAM: the state and the vectors, fed record by record."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ DIMENSION_LIMIT = 1 << 16
 _OFF_UNIT = 0.04
 """A pin beyond it pins nothing: models have thousands, and no device may make the others run out of memory."""
 
+_Other: TypeAlias = Retraction | Tagging | Embed | Erase | Dismiss | Unknown
+
 
 class Said(NamedTuple):
     """What one record says: operations with their stamps, and the columns whose rows they name."""
@@ -47,10 +49,9 @@ def decoded(meta: Meta, columns: Sequence[Column], where: str) -> tuple[Said, li
     """Return what a log's record says, and what of it no operation is."""
     operations: list[tuple[Operation, Stamp]] = []
     findings: list[Finding] = []
-    counter = meta.counter
     for position, value in enumerate(meta.operations):
         try:
-            operations.append(decode_operation(value, counter, position))
+            operations.append(decode_operation(value, meta.counter, position))
         except FormatError as error:
             findings.append(Finding(error.code, f"{where}.{position}", str(error)))
     return Said(operations, columns, where), findings
@@ -91,6 +92,7 @@ class View:
         """Forget everything, and end what goes on in the background."""
         if self.vectors is not None:
             self.vectors.close()
+        self.lexical.close()
         self.state.close()
         self.vectors = None
         self.token_codes.clear()
@@ -122,56 +124,57 @@ class View:
             self._scrub_due = False
 
     def _apply(self, records: Sequence[Said], covered: bool) -> list[Finding]:
-        for record in records:
-            for operation, stamp in record.operations:
-                if isinstance(operation, Setting):
-                    self.state.apply_setting(operation, stamp)
-                    if operation.name == EMBEDDING:
-                        self._follow_pin()
-        codes, usable, spans, findings = self._codes(records)
-        new = list[Stamped]()
-        rows = list[int]()
-        for record, span in zip(records, spans, strict=True):
+        new, others = list[tuple[int, Remember, Stamp]](), list[tuple[int, _Other, Stamp]]()
+        for number, record in enumerate(records):
             for operation, stamp in record.operations:
                 if isinstance(operation, Remember):
-                    row = _row_of(operation, span, usable)
-                    new.append(Stamped(operation, stamp, row is not None))
-                    rows.append(-1 if row is None else row)
+                    new.append((number, operation, stamp))
+                elif isinstance(operation, Setting):
+                    self._set(operation, stamp)
+                else:
+                    others.append((number, operation, stamp))
+        codes = self._codes(records)
+        findings = codes.findings(records)
         if new:
-            self._remember(new, rows, codes, covered)
-        for record, span in zip(records, spans, strict=True):
-            for operation, stamp in record.operations:
-                match operation:
-                    case Remember() | Setting():
-                        pass
-                    case Retraction():
-                        self.state.retract(operation, stamp)
-                    case Tagging():
-                        self.state.tag(operation)
-                    case Embed():
-                        row = _row_of(operation, span, usable)
-                        if row is not None:
-                            self._embed(operation.target, stamp, codes[row])
-                    case Erase():
-                        went = self.state.erase(operation, stamp, covered)
-                        self._scrub_due, self.content_went = self._scrub_due or went, self.content_went or went
-                        if went:
-                            self.token_codes.clear()
-                    case Dismiss():
-                        self.state.erasures.dismiss(operation)
-                    case unknown:
-                        findings.append(_not_known(unknown, record.where))
+            rows = [codes.row_of(number, operation.row) for number, operation, _ in new]
+            stamped = [
+                Stamped(operation, stamp, row is not None) for (_, operation, stamp), row in zip(new, rows, strict=True)
+            ]
+            self._remember(stamped, rows, codes.values, covered)
+        for number, operation, stamp in others:
+            match operation:
+                case Retraction():
+                    self.state.retract(operation, stamp)
+                case Tagging():
+                    self.state.tag(operation)
+                case Embed():
+                    row = codes.row_of(number, operation.row)
+                    if row is not None:
+                        self._embed(operation.target, stamp, codes.values[row])
+                case Erase():
+                    self._erase(operation, stamp, covered)
+                case Dismiss():
+                    self.state.erasures.dismiss(operation)
+                case unknown:
+                    findings.append(_not_known(unknown, records[number].where))
         self._drop_vectors()
         return findings
 
-    def _remember(self, new: Sequence[Stamped], rows: list[int], codes: NDArray[np.float16], covered: bool) -> None:
+    def _set(self, operation: Setting, stamp: Stamp) -> None:
+        self.state.apply_setting(operation, stamp)
+        if operation.name == EMBEDDING:
+            self._follow_pin()
+
+    def _remember(
+        self, new: Sequence[Stamped], rows: Sequence[int | None], codes: NDArray[np.float16], covered: bool
+    ) -> None:
         erased = self.state.erasures.ids
         if erased and not covered:
             self.state.erasures.note_reappeared(each.operation.id for each in new if each.operation.id in erased)
         numbers = self.state.remember(new)
         self.taken_ids.update(self.state.take_taken())
         self._drop_vectors()
-        pairs = [(number, row) for number, row in zip(numbers, rows, strict=True) if number and row >= 0]
+        pairs = [(number, row) for number, row in zip(numbers, rows, strict=True) if number and row is not None]
         if pairs and self.vectors is not None:
             chosen = np.array([row for _, row in pairs])
             every = chosen.size == len(codes) and bool((chosen == np.arange(chosen.size)).all())
@@ -179,6 +182,11 @@ class View:
             self._seen += len(pairs)
         for memory_id, stamp, code in self.state.take_early_vectors(each.operation.id for each in new):
             self._embed(memory_id, stamp, np.frombuffer(code, "<f2"))
+
+    def _erase(self, operation: Erase, stamp: Stamp, covered: bool) -> None:
+        if self.state.erase(operation, stamp, covered):
+            self._scrub_due = self.content_went = True
+            self.token_codes.clear()
 
     def _drop_vectors(self) -> None:
         for number in self.state.take_dropped_vectors():
@@ -202,32 +210,25 @@ class View:
         held = self.vectors.vectors(np.array([number], np.int64))[0].astype("<f2").tobytes()
         return number if code.astype("<f2").tobytes() < held else None
 
-    def _codes(
-        self, records: Sequence[Said]
-    ) -> tuple[NDArray[np.float16], NDArray[np.bool_], list[range], list[Finding]]:
-        """Return the vectors of the pinned model in records, which can be used, each record's rows, and findings."""
-        pieces, spans, count = list[bytes | memoryview](), list[range](), 0
+    def _codes(self, records: Sequence[Said]) -> "_Codes":
+        """Return the vectors of the pinned model in records."""
+        pieces, starts, count = list[bytes | memoryview](), list[int](), 0
         for record in records:
+            starts.append(count)
             column = self._column(record)
             if column is not None:
                 pieces.append(column.content)
+                count += column.rows
             elif record.columns:
                 self.foreign_vectors += record.columns[0].rows
-            spans.append(range(count, count + (0 if column is None else column.rows)))
-            count = spans[-1].stop
+        starts.append(count)
         if not count or self.pinned is None:
-            return np.empty((0, 1), np.float16), np.empty(0, np.bool_), spans, []
+            return _Codes(np.empty((0, 1), np.float16), starts, None)
         codes = np.frombuffer(pieces[0] if len(pieces) == 1 else b"".join(pieces), "<f2").reshape(count, self.pinned[1])
         squares: NDArray[np.float32] = np.einsum("ij,ij->i", codes, codes, dtype=np.float32)
         # One that is longer would come before all others in every search; float16 itself is off by less than 0.001.
         usable: NDArray[np.bool_] = np.abs(squares - 1) < _OFF_UNIT
-        findings = list[Finding]()
-        if not usable.all():
-            detail = "vectors that are not finite or not of unit length were passed over"
-            for record, span in zip(records, spans, strict=True):
-                if not usable[span.start : span.stop].all():
-                    findings.append(Finding("column_value", record.where, detail))
-        return codes, usable, spans, findings
+        return _Codes(codes, starts, None if usable.all() else usable)
 
     def _column(self, record: Said) -> Column | None:
         """Return a record's vectors, if they are of the pinned model."""
@@ -270,17 +271,40 @@ class PassingView(View):
 
     def apply_all(self, records: Sequence[Said], covered: bool = False) -> list[Finding]:
         """Return what could not be applied."""
-        findings = self._codes(records)[3]
+        findings = self._codes(records).findings(records)
         for record in records:
-            findings += [_not_known(each, record.where) for each, _ in record.operations if isinstance(each, Unknown)]
+            for operation, _ in record.operations:
+                if isinstance(operation, Unknown):
+                    findings.append(_not_known(operation, record.where))
         return findings
 
 
-def _row_of(operation: Remember | Embed, rows: range, usable: NDArray[np.bool_]) -> int | None:
-    """Return an operation's row among those of all records, if it names one of its own record's that can be used."""
-    if operation.row is None or operation.row >= len(rows):
-        return None
-    return rows[operation.row] if usable[rows[operation.row]] else None
+class _Codes(NamedTuple):
+    """The vectors of the pinned model in some records."""
+
+    values: NDArray[np.float16]
+    starts: Sequence[int]
+    """Of each record the first of its rows, and after the last one the number of all."""
+    usable: NDArray[np.bool_] | None
+    """Which rows are of unit length; None: all."""
+
+    def row_of(self, number: int, row: int | None) -> int | None:
+        """Return where a row of the record with this number is, if the record has it and it can be used."""
+        if row is None:
+            return None
+        place = self.starts[number] + row
+        return place if place < self.starts[number + 1] and (self.usable is None or self.usable[place]) else None
+
+    def findings(self, records: Sequence[Said]) -> list[Finding]:
+        """Return a finding for each record with a row that cannot be used."""
+        if self.usable is None:
+            return []
+        detail = "vectors that are not finite or not of unit length were passed over"
+        return [
+            Finding("column_value", record.where, detail)
+            for record, start, stop in zip(records, self.starts, self.starts[1:], strict=False)
+            if not self.usable[start:stop].all()
+        ]
 
 
 def _not_known(operation: Unknown, where: str) -> Finding:

@@ -112,7 +112,9 @@ class Draft(NamedTuple):
 
 
 def to_microseconds(moment: datetime) -> int:
-    """Return µs since 1970 UTC of an aware datetime; `ValueError` for a naive one."""
+    """Return µs since 1970 UTC of an aware datetime; `ValueError` for a naive one, `TypeError` for anything else."""
+    if not isinstance(moment, datetime):
+        raise TypeError(f"a time is an aware datetime, not {type(moment).__name__}")
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone: use datetime.now(timezone.utc) or datetime(…, tzinfo=…)")
     return (moment - _EPOCH) // _MICROSECOND

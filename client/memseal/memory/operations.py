@@ -1,6 +1,6 @@
 """Operations: what a record says about memories (vault-format §9)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
@@ -319,37 +319,36 @@ class Head:
 
 
 class Meta(NamedTuple):
-    """A record's meta: the counter of the record before, heads of other logs, operations not yet decoded."""
+    """A record's meta: counters of the record before and of itself, heads of other logs, operations not yet decoded."""
 
     previous: int
+    counter: int
     heads: tuple[Head, ...]
-    operations: tuple[Any, ...]
+    operations: Sequence[Any]
 
-    @property
-    def counter(self) -> int:
-        """The record's Lamport counter."""
-        if not self.heads:
-            return self.previous + 1
-        return max(self.previous, *(head.counter for head in self.heads)) + 1
+
+def counter_after(previous: int, heads: Sequence[Head]) -> int:
+    """Return the Lamport counter of a record, by that of the record before in its log and the heads that it names."""
+    return 1 + (max(previous, *(head.counter for head in heads)) if heads else previous)
 
 
 def decode_meta(value: Mapping[str, Any], epoch: int) -> Meta:
     """Return the meta of a record of this epoch; raises `FormatError`."""
     previous, heads = value.get("previous"), value.get("heads")
-    listed: list[Any] | None = value.get("operations")
+    operations: list[Any] | None = value.get("operations")
     if previous is None:
         previous = 0
     elif type(previous) is not int or not 0 <= previous < 1 << 64:
         _refuse_meta("previous")
-    if listed is not None and type(listed) is not list:
+    if operations is not None and type(operations) is not list:
         _refuse_meta("operations")
     read: tuple[Head, ...] = ()
     if heads is not None and (type(heads) is not list or heads):
         read = tuple(_decode_head(row) for row in Fields(value, "operation_invalid", "meta").tuples("heads", 4))
-    meta = Meta(previous, read, tuple(listed or ()))
-    if meta.counter > most_counter(epoch):
+    counter = counter_after(previous, read)
+    if counter > most_counter(epoch):
         raise FormatError("counter_limit", "a record's counter is beyond the highest of its epoch")
-    return meta
+    return Meta(previous, counter, read, operations or ())
 
 
 def _refuse_meta(name: str) -> NoReturn:
@@ -369,7 +368,7 @@ def _decode_head(row: list[Any]) -> Head:
 
 def encode_meta(previous: int, heads: tuple[Head, ...], operations: list[dict[str, Any]], epoch: int) -> dict[str, Any]:
     """Return a record's meta as it is stored; `FormatError` `counter_limit` where no reader would count it."""
-    if Meta(previous, heads, ()).counter > most_counter(epoch):
+    if counter_after(previous, heads) > most_counter(epoch):
         raise FormatError("counter_limit", "the counters of this epoch are used up: sync with the server to begin one")
     rows = [[head.stream_id, head.index, head.chain, head.counter] for head in heads]
     return {"previous": previous, "heads": rows, "operations": operations}

@@ -12,7 +12,7 @@ TYPE_RULES: Final = 1
 _CHARS: Final = 2_000
 
 _WORD: Final = re.compile(r"\w+")
-_FIRST_PERSON: Final = frozenset("i me my mine myself we us our ours ourselves".split())
+FIRST_PERSON: Final = frozenset("i me my mine myself we us our ours ourselves".split())
 _HABIT: Final = frozenset(
     """
     always usually often never typically normally generally regularly rarely seldom daily weekly
@@ -50,7 +50,7 @@ def type_of(content: str) -> str:
     text = (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
     words = _WORD.findall(text)
     known = frozenset(words)
-    if not known.isdisjoint(_FIRST_PERSON):
+    if not known.isdisjoint(FIRST_PERSON):
         if _is_habit(words, known):
             return "persona"
         if _is_dated(text, words, known):

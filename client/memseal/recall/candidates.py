@@ -49,8 +49,12 @@ class Candidates:
     common: int = 0
     # How rare each of the query's terms is among all memories, as BM25 has it.
     rarities: tuple[float, ...] = ()
+    # Whether the cosine speaks for all of a text: a model reads the beginning of a long one. None: for all of each.
+    whole: NDArray[np.bool_] | None = None
     # None where all are atoms that do not fade.
     standing: Standing | None = None
+    # The version that lent a memory its words or meaning, which it replaced; -1 where none did. None: of no memory.
+    earlier: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns of different lengths."""
@@ -61,3 +65,15 @@ class Candidates:
 
     def __len__(self) -> int:
         return self.numbers.size
+
+    @property
+    def counting(self) -> NDArray[np.bool_]:
+        """Which of them scores are measured by: those that were not made of others, if there are any.
+
+        What is said twice must not change how what was said once is ranked.
+        """
+        if self.standing is not None:
+            atoms: NDArray[np.bool_] = self.standing.tiers == ATOMS
+            if atoms.any():
+                return atoms
+        return np.ones(len(self), np.bool_)

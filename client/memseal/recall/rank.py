@@ -12,7 +12,7 @@ from memseal.recall.context import Pairs, from_neighbours, from_thread, neighbou
 from memseal.recall.fusion import fuse, standardise
 from memseal.recall.query import Query
 from memseal.recall.standing import from_standing
-from memseal.recall.weights import WITH_LATE, Weights
+from memseal.recall.weights import LENT, WITH_LATE, Weights
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Why:
     date: float
     standing: float = 0.0
     late: float | None = None
+    earlier: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class _Scores:
 
 # A cosine that is under the floor by no more than this is a near miss: a floor of 0.5 hides the answer that has 0.46.
 NEAR = 0.1
+# For the cosine below which some of the words of a query are no evidence: they always are.
+NO_LEAST = -2.0
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,12 @@ class Tally:
     nearest: float | None
 
 
-def tally(query: Query, candidates: Candidates, *, floor: float, weights: Weights | None = None) -> Tally:
+def tally(
+    query: Query, candidates: Candidates, *, floor: float, least: float = NO_LEAST, weights: Weights | None = None
+) -> Tally:
     """Return the count of what `rank` would return without a limit, and of what the floor kept out by little."""
     pairs = neighbours(candidates, weights or Weights())
-    return _tally(candidates, supported(pairs, _relevant(query, candidates, floor)), floor)
+    return _tally(candidates, supported(pairs, _relevant(query, candidates, floor, least)), floor)
 
 
 def _tally(candidates: Candidates, kept: NDArray[np.bool_], floor: float) -> Tally:
@@ -96,16 +101,18 @@ def rank(
     *,
     floor: float,
     limit: int,
+    least: float = NO_LEAST,
     weights: Weights | None = None,
     late: Late | None = None,
 ) -> list[Ranked]:
     """Return at most `limit` hits, best first; equal scores keep the order of the candidates' numbers.
 
     A hit has a matching term, or a cosine of at least `floor` (the embedder's), or stands in a thread
-    beside a memory that has: a query that is related to nothing gives no hits. For one that asks about nothing but a
+    beside a memory that has: a query that is related to nothing gives no hits. Where some terms match and others do
+    not, a cosine below `least` says that it is another thing of the same word. For one that asks about nothing but a
     time, the memories of then are hits. `late` orders the best of the hits anew, and adds none.
     """
-    return weigh(query, candidates, floor=floor, weights=weights, late=late).hits(limit)
+    return weigh(query, candidates, floor=floor, least=least, weights=weights, late=late).hits(limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +168,13 @@ class Weighed:
 
 
 def weigh(
-    query: Query, candidates: Candidates, *, floor: float, weights: Weights | None = None, late: Late | None = None
+    query: Query,
+    candidates: Candidates,
+    *,
+    floor: float,
+    least: float = NO_LEAST,
+    weights: Weights | None = None,
+    late: Late | None = None,
 ) -> Weighed:
     """Return the candidates with their scores; those that late interaction looked at come before all others."""
     weights = weights or Weights()
@@ -169,16 +182,33 @@ def weigh(
     seen = np.full(len(candidates), np.nan)
     scores = _score(query, candidates, pairs, weights, seen)
     total = scores.total
-    kept = supported(pairs, _relevant(query, candidates, floor))
+    kept = supported(pairs, _relevant(query, candidates, floor, least))
     order = np.lexsort((candidates.numbers, -total))
-    chosen = order[kept[order]][: 0 if late is None else late.top]
+    chosen = _chosen(candidates, order[kept[order]], 0 if late is None else late.top)
     if late is not None and chosen.size:
-        seen[chosen] = late.scores(candidates.numbers[chosen])
+        seen[chosen] = _looked_at(candidates, chosen, late)
         if not np.isnan(seen).all():
             scores = _score(query, candidates, neighbours(candidates, WITH_LATE), WITH_LATE, seen)
             total = _those_first(chosen, scores.total, total)
             order = np.lexsort((candidates.numbers, -total))
     return Weighed(query, candidates, floor, scores, total, kept, order)
+
+
+def _chosen(candidates: Candidates, order: NDArray[np.int64], top: int) -> NDArray[np.int64]:
+    """Return the best `top`, and those beside them that they would be without what was made of others."""
+    within = np.arange(order.size) < top
+    counting = candidates.counting[order]
+    chosen: NDArray[np.int64] = order[within | (counting & (np.cumsum(counting) <= top))]
+    return chosen
+
+
+def _looked_at(candidates: Candidates, chosen: NDArray[np.int64], late: Late) -> NDArray[np.float64]:
+    """Return what late interaction says of the chosen; of one that was found by a version before, of the better."""
+    seen = late.scores(candidates.numbers[chosen])
+    if candidates.earlier is not None:
+        lent = np.flatnonzero(candidates.earlier[chosen] >= 0)
+        seen[lent] = np.fmax(seen[lent], LENT * late.scores(candidates.earlier[chosen[lent]]))
+    return seen
 
 
 def _those_first(
@@ -199,7 +229,7 @@ def _shared(query: Query, candidates: Candidates, order: NDArray[np.int64], limi
     """
     if query.period is None:
         return order[:limit]
-    then = query.period.within(candidates.captured_at[order])
+    then = query.period.within(candidates.captured_at[order]) & candidates.counting[order]
     missing = min(int(then.sum()), (limit + 1) // 2) - int(then[:limit].sum())
     if missing <= 0:
         return order[:limit]
@@ -209,33 +239,42 @@ def _shared(query: Query, candidates: Candidates, order: NDArray[np.int64], limi
     return shared
 
 
-def _relevant(query: Query, candidates: Candidates, floor: float) -> NDArray[np.bool_]:
-    relevant: NDArray[np.bool_] = _by_words(query, candidates) | (candidates.cosine >= floor)
+def _relevant(query: Query, candidates: Candidates, floor: float, least: float) -> NDArray[np.bool_]:
+    relevant: NDArray[np.bool_] = _by_words(query, candidates, least) | (candidates.cosine >= floor)
     if query.about_time and query.period is not None:
         relevant |= query.period.within(candidates.captured_at)
     return relevant
 
 
-def _by_words(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
+def _by_words(query: Query, candidates: Candidates, least: float) -> NDArray[np.bool_]:
     """Return which candidates have a word that says something, or all those that name the time.
 
-    What most memories have says nothing, unless the query has nothing else; "last" and "week" say nothing one by one.
+    What most memories have says nothing, unless the query has nothing else; "last" and "week" say nothing one by one;
+    and what is of another meaning only shares the word: "plants" on a balcony, asked for plants that desalinate. One
+    word alone needs more of the meaning than several.
     """
     topic = ((1 << len(query.terms)) - 1) & ~query.time_terms
     time_terms, strong = np.uint64(query.time_terms), np.uint64(topic & ~candidates.common or topic)
     with_time = (candidates.matched & time_terms) == time_terms if query.time_terms else np.False_
-    telling = (candidates.matched & strong) != 0
+    found = candidates.matched & strong
+    # A turn of a conversation says the rest beside it.
+    lone = ((found & (found - np.uint64(1))) == 0) & (candidates.threads < 0)
+    denied = (found != strong) & (candidates.cosine < np.where(lone, least + NEAR / 2, least))
+    if candidates.whole is not None:
+        denied &= candidates.whole
+    telling = (found != 0) & ~denied
     return np.asarray((candidates.lexical > 0) & (telling | with_time | (candidates.matched == 0)), np.bool_)
 
 
 def _score(
     query: Query, candidates: Candidates, pairs: list[Pairs], weights: Weights, late: NDArray[np.float64]
 ) -> _Scores:
-    fused = fuse(candidates.lexical, candidates.cosine, weights.dense)
+    counting = candidates.counting
+    fused = fuse(candidates.lexical, candidates.cosine, weights.dense, counting)
     if not np.isnan(late).all():
-        near = standardise(late, least_spread=0.0)
+        near = standardise(late, counting, least_spread=0.0)
         # What was not looked at stands behind what was: it is no nearer than the farthest of those.
-        fused = fused + weights.late * np.where(np.isnan(late), near.min(), near)
+        fused = fused + weights.late * np.where(np.isnan(late), near[counting].min(), near)
     beside = from_neighbours(pairs, fused)
     thread = from_thread(candidates, fused + beside, weights)
     author, date = from_author(candidates, query, weights.author), from_date(candidates, query, weights.date)
@@ -256,4 +295,5 @@ def _why(query: Query, candidates: Candidates, scores: _Scores, row: np.int64) -
         date=float(scores.date[row]),
         standing=float(scores.standing[row]),
         late=None if np.isnan(scores.late[row]) else float(scores.late[row]),
+        earlier=candidates.earlier is not None and bool(candidates.earlier[row] >= 0),
     )

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memseal.recall.candidates import AFFINITIES, COMPOSITES, Candidates
+from memseal.recall.candidates import AFFINITIES, ATOMS, Candidates
 from memseal.recall.query import Query
 from memseal.recall.weights import Weights
 
@@ -39,14 +39,21 @@ def from_standing(
     standing = candidates.standing
     if standing is None or not len(candidates):
         return np.zeros(len(candidates))
-    affinity = weights.affinity * (standing.significance - 1)
-    if weights.pattern and asks_for_pattern(query):
-        worth = standing.significance * _nearness(candidates)
-        affinity = np.where(worth >= _CLEAR, scores.max() - scores + weights.pattern * worth, affinity)
     # Who asks for a time asks for what is old.
     fading = weights.fading if query.period is None else 0.0
-    tiers = [standing.tiers == AFFINITIES, standing.tiers == COMPOSITES]
-    return np.asarray(np.select(tiers, [affinity, -weights.composite], -fading * standing.faded), np.float64)
+    # What was made of others says what they say, less exactly: it takes the place of none of them.
+    behind = _too_high(candidates, scores) + 2 * weights.fading
+    gained = np.where(standing.tiers == ATOMS, -fading * standing.faded, -behind)
+    if weights.pattern and asks_for_pattern(query):
+        worth = np.where(standing.tiers == AFFINITIES, standing.significance * _nearness(candidates), 0.0)
+        gained = np.where(worth >= _CLEAR, scores.max() - scores + weights.pattern * worth, gained)
+    return np.asarray(gained, np.float64)
+
+
+def _too_high(candidates: Candidates, scores: NDArray[np.float64]) -> float:
+    """Return by how much the best of what was made of others is above the last atom."""
+    atoms = candidates.counting
+    return 0.0 if atoms.all() else max(0.0, float(scores[~atoms].max() - scores[atoms].min()))
 
 
 def _nearness(candidates: Candidates) -> NDArray[np.float64]:

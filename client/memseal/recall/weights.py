@@ -34,11 +34,6 @@ class Weights:
     # Where the query asks what is so again and again, an affinity near to it comes before all else, by this times σ and
     # nearness: a memory that only has the words of the question can have any score.
     pattern: float = 1.0
-    # Times 1 − σ, taken from it elsewhere: it must not come before a memory of the thing asked for.
-    affinity: float = 10.0
-    # Taken from a composite: what it was made of says the same more exactly. On a conversation of LoCoMo, with all that
-    # the job makes of it there, 0.5 cost 0.015 of recall at 10, and 3 nothing.
-    composite: float = 3.0
     # Times the part that time has taken, from an episodic memory: so little that it decides between equals alone.
     fading: float = 0.05
 
@@ -51,6 +46,10 @@ class Weights:
 # Where late interaction takes part: it is the better judge of meaning, and needs less of the neighbours. On the same
 # conversations 1 and 3 in place of 2 find within 0.005 as much.
 WITH_LATE = Weights(dense=0.4, one_before=0.3, two_before=0.2, one_after=0.15, two_after=0.1, late=2.0)
+
+# What a version lends to the memory that replaced it, of its own scores: the question that the old wording answers is
+# answered by the new one, and a memory that says the thing itself comes first.
+LENT = 0.8
 
 # Reach of the kernel, in positions: whoever gathers candidates brings the neighbours up to here.
 REACH = 2

@@ -10,27 +10,36 @@ from numpy.typing import NDArray
 
 from memseal.consolidation.atoms import Atom, Group, Made, Vectors
 from memseal.consolidation.planning import plan
-from memseal.consolidation.terms import terms_of
+from memseal.consolidation.terms import statements_of, terms_of
+from memseal.consolidation.weeks import week_of
 from memseal.consolidation.wording import MAX_ANSWER, by_template
 from memseal.errors import MemoryInvalid
 from memseal.format.values import decode_value
 from memseal.index.filters import STALE, STATES
 from memseal.index.view import View
 from memseal.memory.memory import Draft, State, draft, from_microseconds
-from memseal.memory.operations import Operation, Remember, Retraction
+from memseal.memory.operations import Operation, Remember, Retraction, Setting
 from memseal.memory.traits import Derivation, read_traits
+from memseal.vault.batch import Batch
 from memseal.vault.masking import covered
 from memseal.vault.writing import new_id
 
 SOURCE: Final = "memseal:consolidation"
 """The source of every memory that the job makes."""
+WEEK: Final = "consolidated"
+"""The setting that names the week of the newest run, so that all devices together make one a week where it is due."""
 _KIND: Final = "note"
 _GROWN: Final = "the pattern was seen more often since"
 _UNDONE: Final = "the consolidation was undone"
 _NO_VECTORS: Final = np.full((1, 1), np.nan, np.float32)
 
+# Where several speak in a thread, it is a conversation.
 _ATOMS: Final = f"""
-SELECT m.n, m.id, m.content, coalesce(m.type, type_of(m.content)), m.author, coalesce(m.captured_at, m.written_at)
+WITH conversations AS (
+    SELECT thread FROM memories WHERE thread IS NOT NULL GROUP BY thread HAVING count(DISTINCT author) > 1
+)
+SELECT m.n, m.id, m.content, coalesce(m.type, type_of(m.content)), m.author, coalesce(m.captured_at, m.written_at),
+    m.thread IN (SELECT thread FROM conversations)
 FROM memories m WHERE m.same IS NULL AND m.tier IS NULL AND {STATES["active"]} ORDER BY m.n
 """  # noqa: S608 - our own text
 _DERIVED: Final = f"""
@@ -70,10 +79,30 @@ def groups_of(view: View, now: int) -> list[Group]:
     """Return what a run would make of the memories as they are; `now` in µs since 1970 UTC."""
     rows = view.state.connection.execute(_ATOMS).fetchall()
     atoms = [
-        Atom(number, memory_id, content, memory_type, author, at, terms_of(content))
-        for number, memory_id, content, memory_type, author, at in rows
+        Atom(
+            number,
+            memory_id,
+            content,
+            memory_type,
+            author,
+            at,
+            terms_of(content),
+            statements_of(content, spoken=bool(spoken)),
+        )
+        for number, memory_id, content, memory_type, author, at, spoken in rows
     ]
     return plan(atoms, made_before(view), now, vectors_of(view))
+
+
+def is_due(view: View, now: int) -> bool:
+    """Return whether no device, as far as is known here, has made a run in this week; `now` in µs since 1970 UTC."""
+    newest: object = view.state.setting(WEEK)
+    return newest != week_of(now)
+
+
+def noted(view: View, now: int) -> list[Batch]:
+    """Return what notes that a run was made in this week, if that is not known."""
+    return [Batch([Setting(new_id(), WEEK, week_of(now), now)])] if is_due(view, now) else []
 
 
 def made_before(view: View) -> list[Made]:

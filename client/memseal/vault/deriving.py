@@ -37,17 +37,23 @@ class Deriving(Held):
             groups = consolidating.groups_of(view, writing.present())
             return [consolidating.planned(group, consolidating.worded(view, group)) for group in groups]
 
-    def consolidate(self, *, wording: Wording | None = None, sanitizer: Sanitizing | None = None) -> Consolidation:
+    def consolidate(
+        self, *, wording: Wording | None = None, sanitizer: Sanitizing | None = None, if_due: bool = False
+    ) -> Consolidation:
         """Make composites (by week, by topic) and affinities (what recurs) of the active atoms, in one durable write.
 
         Each names in `derived_from` what it was made of. Memories are added, none is changed or taken out of recall but
         an earlier version of a pattern that has grown; what was made already, or was undone, is not made again.
         `wording(prompt)` writes the texts instead of the templates: it sees the memories through `sanitizer` alone
-        (`memseal.Sanitizer`), which is needed then, and its answer is restored. Raises `TypeError`, `MemoryInvalid` for
+        (`memseal.Sanitizer`), which is needed then, and its answer is restored. With `if_due` nothing is done where a
+        run was made in this week already (ISO 8601, in UTC), here or on a device that was synchronised with since: call
+        it as often as you like, at each start or once a day. Raises `TypeError`, `MemoryInvalid` for
         an answer that can be no memory, or what `wording` and the sanitizer raise; then nothing was written.
         """
         if wording is not None and sanitizer is None:
             raise TypeError("wording needs a sanitizer: the memories must not leave as they are")
+        if if_due and not self._is_consolidation_due():
+            return Consolidation(None, ())
         answers: dict[tuple[object, ...], str] = {}
         if wording is not None and sanitizer is not None:
             with self._reading() as opened:
@@ -65,11 +71,14 @@ class Deriving(Held):
             ]
             run = new_id()
             operations, made = consolidating.operations_of(view, wanted, run, now)
-            if not operations:
-                return Consolidation(None, ())
             vectors = embedded_vectors(view, self._embedder, [each.draft for each in operations])
-            self._write(remember_batches(view, operations, vectors, now))
-            return Consolidation(run.hex(), tuple(made))
+            if batches := [*remember_batches(view, operations, vectors, now), *consolidating.noted(view, now)]:
+                self._write(batches)
+            return Consolidation(run.hex() if made else None, tuple(made))
+
+    def _is_consolidation_due(self) -> bool:
+        with self._writing() as opened:
+            return consolidating.is_due(opened.logbook.view, writing.present())
 
     def undo_consolidation(self, run: str) -> int:
         """Take back all that a run made, and return how many memories that is; it is not made again.

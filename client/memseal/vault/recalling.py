@@ -27,6 +27,8 @@ from memseal.vault.opening import Opened
 from memseal.vault.searching import Found, Question, candidates_of, find
 from memseal.vault.zone import SystemZone
 
+_MOST = 1 << 53  # what every reader of a receipt can count to
+
 
 @dataclass(frozen=True)
 class Request:
@@ -49,12 +51,18 @@ class Request:
         """Refuse what cannot be meant; raises `TypeError` or `ValueError`."""
         if not isinstance(self.query, str):
             raise TypeError(f"a query is a text, not {type(self.query).__name__}")
-        if type(self.budget) is not int or self.budget < 0:
-            raise ValueError("a budget is a whole number from 0")
+        if type(self.budget) is not int or not 0 <= self.budget < _MOST:
+            raise ValueError("a budget is a whole number from 0 to 2^53: the receipt says it")
         if self.time not in ("prefer", "only", "ignore"):
             raise ValueError("time is prefer, only or ignore")
+        if self.now is not None and not isinstance(self.now, datetime):
+            raise TypeError(f"now is an aware datetime, not {type(self.now).__name__}")
         if self.now is not None and self.now.tzinfo is None:
             raise ValueError("now needs a zone: datetime.now(ZoneInfo('Europe/Berlin'))")
+        try:
+            (self.now or datetime.now(UTC)).astimezone(UTC)
+        except OverflowError:
+            raise ValueError("now is a time between the years 1 and 9999, in UTC too") from None
         if type(self.first_weekday) is not int or not 0 <= self.first_weekday <= 6:
             raise ValueError("first_weekday is 0 (Monday) to 6 (Sunday)")
         if not isinstance(self.show_secrets, bool):
@@ -141,7 +149,7 @@ def _related(view: View, embedder: Embedder | None, question: Question, found: F
     if wanted is None or not found.query.searchable or not view.state.count(wanted.where, wanted.values):
         return 0
     candidates = candidates_of(view, embedder, found.query, found.vector, wanted, replace(question, time="prefer"))
-    return tally(found.query, candidates, floor=found.floor).matched
+    return tally(found.query, candidates, floor=found.floor, least=found.least).matched
 
 
 def _of_other_states(view: View, question: Question, found: Found) -> Condition | None:

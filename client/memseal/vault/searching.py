@@ -15,19 +15,21 @@ from memseal.index.gather import POOL, Aged, gather
 from memseal.index.periods import favoured, of_time
 from memseal.index.view import View
 from memseal.memory.data_class import SETTING, decay_of
-from memseal.memory.memory import Memory, to_microseconds
+from memseal.memory.memory import Memory, State, to_microseconds
 from memseal.recall import Candidates, Query, Why, parse_query
 from memseal.recall.late import Effort
 from memseal.recall.query import TimeRule
-from memseal.recall.rank import Tally, Weighed, weigh
+from memseal.recall.rank import NEAR, Tally, Weighed, weigh
 from memseal.recall.receipt import Degraded
 from memseal.vault.late import late_of
 from memseal.vault.stages import Stages
 from memseal.vault.zone import SystemZone
 
 _DERIVED = "m.tier IS NOT NULL"
+_INACTIVE = "(m.state <> 0 OR m.same IS NOT NULL)"
 _NO_FLOOR = -1.0  # a ready query vector is the caller's: what is near enough, the caller knows
 _ORDER = "coalesce(m.captured_at, m.written_at)"
+_MOST = (1 << 63) - 1  # SQLite counts no further, and a caller's "all" may be any number
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Found:
     vector: NDArray[np.float32] | None
     degraded: Degraded | None
     floor: float
+    least: float
     weighed: Weighed
     stages: Stages
 
@@ -107,6 +110,8 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
     """Return at most `limit` hits, best first, and what is to say of them."""
     if asked.query is None and asked.vector is None:
         raise TypeError("search needs a query or a vector")
+    if asked.query is not None and not isinstance(asked.query, str):
+        raise TypeError(f"a query is a text, not {type(asked.query).__name__}")
     if type(asked.limit) is not int or asked.limit < 1:
         raise ValueError("limit is a whole number from 1")
     if asked.effort not in ("economy", "default", "best"):
@@ -121,8 +126,10 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
     floor = asked.floor
     if floor is None:
         floor = _NO_FLOOR if asked.vector is not None or embedder is None else embedder.floor
+    least = _least(floor, embedder)
     stages.done("embed")
-    candidates = candidates_of(view, embedder, query, vector, condition(asked.filters), asked)
+    wanted = condition(asked.filters)
+    candidates = candidates_of(view, embedder, query, vector, wanted, asked, _replaced(view, asked.filters))
     stages.done("gather")
     late = (
         late_of(view, embedder, query, candidates, asked.effort)
@@ -130,7 +137,7 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
         else None
     )
     stages.done("late")
-    weighed = weigh(query, candidates, floor=floor, late=late)
+    weighed = weigh(query, candidates, floor=floor, least=least, late=late)
     ranked = weighed.hits(asked.limit)
     counted = weighed.tally()
     stages.done("rank")
@@ -146,6 +153,7 @@ def find(view: View, embedder: Embedder | None, asked: Question) -> Found:
         vector=vector,
         degraded=degraded,
         floor=floor,
+        least=least,
         weighed=weighed,
         stages=stages,
     )
@@ -158,8 +166,12 @@ def candidates_of(
     vector: NDArray[np.float32] | None,
     wanted: Condition,
     asked: Question,
+    replaced: NDArray[np.bool_] | None = None,
 ) -> Candidates:
-    """Return the candidates of a condition; those of the time that the query names are among them."""
+    """Return the candidates of a condition; those of the time that the query names are among them.
+
+    What was `replaced` (a mask by `n`) lends its words to what stands for it now.
+    """
     state, pool, then = view.state, max(POOL, asked.limit), None
     if query.period is not None:
         narrowed = of_time(state, query.period, wanted)
@@ -167,16 +179,24 @@ def candidates_of(
         if asked.time == "only":
             wanted = narrowed
     allowed = _allowed(view, wanted)
-    derived = _derived(view, wanted)
+    derived = _derived(view)
     aged = Aged(to_microseconds(asked.now), decay_of(state.setting(SETTING)), state.is_episodic)
     reads = _reads(embedder)
     return gather(
-        state.connection, view.lexical, view.vectors, query, vector, allowed, pool, then, reads, derived, aged
+        state.connection, view.lexical, view.vectors, query, vector, allowed, pool, then, reads, derived, aged, replaced
     )
 
 
 def _reads(embedder: object) -> Callable[[str], bool] | None:
     return embedder.reads if isinstance(embedder, Selective) else None
+
+
+def _least(floor: float, embedder: Embedder | None) -> float:
+    """Return the cosine below which meaning denies what only some of the words say: not even a near miss.
+
+    A caller's higher floor makes meaning count for less, and not words.
+    """
+    return (floor if embedder is None else min(floor, embedder.floor)) - NEAR
 
 
 def _ready(view: View, vector: ArrayLike) -> NDArray[np.float32] | None:
@@ -222,15 +242,26 @@ def _allowed(view: View, wanted: Condition) -> NDArray[np.bool_] | None:
     if wanted.narrow:
         return view.masks.of(wanted.where, wanted.values)
     # Each read off an index of its own.
-    others = view.masks.of("m.state <> 0 OR m.same IS NOT NULL", ()) | view.masks.of(f"{_DERIVED} AND {STALE}", ())
+    others = view.masks.of(_INACTIVE, ()) | view.masks.of(f"{_DERIVED} AND {STALE}", ())
     return ~others if others.any() else None
 
 
-def _derived(view: View, wanted: Condition) -> NDArray[np.bool_] | None:
-    """Return which memories were made of others and may be found, as a mask by `n`; None where none was."""
-    if not view.masks.of(_DERIVED, ()).any():
+def _derived(view: View) -> NDArray[np.bool_] | None:
+    """Return which memories were made of others, as a mask by `n`; None where none was."""
+    derived = view.masks.of(_DERIVED, ())
+    return derived if derived.any() else None
+
+
+def _replaced(view: View, filters: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+    """Return the versions whose words find what replaced them, as a mask by `n`; None where there are none.
+
+    What was never true lends nothing, and who asks for another state or day asks for the versions themselves.
+    """
+    if filters.get("state") not in (None, "active") or filters.get("as_of") is not None:
         return None
-    return view.masks.of(f"{_DERIVED} AND {wanted.where}", wanted.values)
+    # Its first part names an index.
+    replaced = view.masks.of(f"{_INACTIVE} AND m.state = {int(State.SUPERSEDED)} AND m.tier IS NULL", ())
+    return replaced if replaced.any() else None
 
 
 def listed(view: View, limit: int, offset: int, filters: Mapping[str, Any]) -> Sequence[Memory]:
@@ -240,7 +271,7 @@ def listed(view: View, limit: int, offset: int, filters: Mapping[str, Any]) -> S
     wanted = condition(filters)
     rows = view.state.connection.execute(
         f"SELECT m.n FROM memories m WHERE {wanted.where} ORDER BY {_ORDER} DESC, m.n DESC LIMIT ? OFFSET ?",  # noqa: S608
-        (*wanted.values, limit, offset),
+        (*wanted.values, min(limit, _MOST), min(offset, _MOST)),
     )
     return view.state.memories([row[0] for row in rows])
 

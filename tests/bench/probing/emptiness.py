@@ -4,9 +4,12 @@
 
 The vault holds a small English diary; the questions are made of twenty subjects and ten ways to ask, none of which it
 touches. Counted with the default model and without one; and of questions that it does answer, how many are not empty.
+The English questions are also asked of the facts and the long diary of `kinds.py`, in which more of their words occur
+("how does … work", "plates"), and a choir, churches and tablets, to which a few of them are truly near.
 """
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -18,6 +21,7 @@ from memseal import Vault
 from memseal.embedding import Embedder, default_embedder
 from memseal.store.disk import OsDisk
 from memseal.store.folder import VaultFolder
+from tests.bench import kinds
 from tests.vault.small_vault import PASSPHRASE, new_folder, stretch_of
 
 DIARY: Final = (
@@ -131,22 +135,31 @@ def run(folder: Path) -> dict[str, Any]:
     rows = {"words": _counted(folder / "words", None)}
     if model is not None:
         rows["with the model"] = _counted(folder / "model", model)
+        for name, labelled in (("facts", kinds.facts()), ("diary entries", kinds.diary())):
+            with _filled(folder / name, model, list(labelled.memories.values())) as vault:
+                rows["with the model"][f"English, of {len(labelled.memories)} {name}"] = _empty(vault, "English")
     return {"empty": rows, "asked": {language: len(questions(language)) for language in ASKED}}
 
 
 def _counted(path: Path, embedder: Embedder | None) -> dict[str, int]:
-    folder = new_folder(path)
-    disk = VaultFolder(folder.path, OsDisk())
-    with Vault._open(disk, stretch_of(PASSPHRASE), False, embedder) as vault:
-        vault.remember_many([{"content": content, "source": "diary"} for content in DIARY])
-        rows = {
-            language: sum(vault.recall(query).status == "empty" for query in questions(language)) for language in ASKED
-        }
+    with _filled(path, embedder, [{"content": content, "source": "diary"} for content in DIARY]) as vault:
+        rows = {language: _empty(vault, language) for language in ASKED}
         return {**rows, "answered, of 10": sum(vault.recall(query).status == "ok" for query in ANSWERED)}
+
+
+def _filled(path: Path, embedder: Embedder | None, memories: Sequence[Mapping[str, Any]]) -> Vault:
+    folder = new_folder(path)
+    vault = Vault._open(VaultFolder(folder.path, OsDisk()), stretch_of(PASSPHRASE), False, embedder)
+    vault.remember_many(memories)
+    return vault
+
+
+def _empty(vault: Vault, language: str) -> int:
+    return sum(vault.recall(query).status == "empty" for query in questions(language))
 
 
 if __name__ == "__main__":
     with TemporaryDirectory(prefix="memseal-probe-") as name:
         for setting, counts in run(Path(name))["empty"].items():
             for row, count in counts.items():
-                sys.stdout.write(f"{setting:<16}{row:<18}{count}\n")
+                sys.stdout.write(f"{setting:<16}{row:<32}{count}\n")

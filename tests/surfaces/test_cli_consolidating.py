@@ -51,9 +51,17 @@ def test_run_is_made_once_and_undone_by_its_id(cli: Command, diary: Path) -> Non
     assert not listed(cli, "--tier", "affinity")
 
 
-@pytest.mark.parametrize("arguments", [["--undo", "x"], ["--undo", "0" * 32, "--plan"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--undo", "x"], ["--undo", "0" * 32, "--plan"], ["--if-due", "--plan"], ["--if-due", "--undo", "0" * 32]],
+)
 def test_what_cannot_be_meant_is_refused(cli: Command, arguments: list[str]) -> None:
     assert cli("consolidate", *arguments).code == exits.USAGE
+
+
+def test_run_of_this_week_is_not_made_again_where_it_is_due(cli: Command, diary: Path) -> None:
+    assert cli("consolidate", "--if-due", "--json").document["made"]
+    assert cli("consolidate", "--if-due", "--json").document == {"plan": False, "run": None, "made": []}
 
 
 def test_run_that_never_was_is_named(cli: Command) -> None:

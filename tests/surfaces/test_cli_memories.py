@@ -15,7 +15,7 @@ MEMORY_KEYS = {
     "derivation",
 }  # fmt: skip
 PACKET_KEYS = {"query", "status", "reason", "text", "gap", "hits", "receipt"}
-WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date", "standing", "late"}
+WHY_KEYS = {"terms", "lexical", "cosine", "fused", "context", "author", "date", "standing", "late", "earlier"}
 
 
 def remember(cli: Command, *arguments: str) -> str:
@@ -286,3 +286,21 @@ def test_json_of_hostile_text_is_one_document_on_lines_of_its_own(cli: Command) 
     assert len(run.out.splitlines()) == run.out.count("\n")
     assert "雨" in run.out
     assert json.loads(run.out)["memories"][0]["content"] == "kettle \u2028 \x85 \x9b31m \x7f \U000e0041 雨"
+
+
+def test_tags_are_added_and_removed(cli: Command) -> None:
+    memory = cli("remember", "The kettle is blue.", "--tag", "kitchen", "--tag", "old", "--json").document["memory"][
+        "id"
+    ]
+    assert cli("tag", memory, "--add", "blue", "--remove", "old").out == f"tagged blue, kitchen: {memory}\n"
+    assert cli("show", memory, "--json").document["memory"]["tags"] == ["blue", "kitchen"]
+    assert cli("tag", memory, "--remove", "blue", "--remove", "kitchen").out == f"tagged with nothing: {memory}\n"
+    assert cli("tag", memory).code == exits.USAGE
+
+
+def test_version_may_have_another_type_and_keeps_what_is_not_given(cli: Command) -> None:
+    old = cli("remember", "Boil the kettle first.", "--type", "procedural", "--tag", "tea", "--json").document["memory"]
+    new = cli("supersede", old["id"], "The kettle is old.", "--type", "semantic", "--json").document["memory"]
+    assert (old["type"], new["type"], new["tags"]) == ("procedural", "semantic", ["tea"])
+    newer = cli("supersede", new["id"], "The kettle is new.", "--json").document["memory"]
+    assert (newer["type"], newer["tags"]) == ("semantic", ["tea"])

@@ -67,7 +67,7 @@ def test_json_without_yes_is_the_plan_alone(cli: Command, damaged: Path, tmp_pat
 def test_sound_vault_needs_no_copy(cli: Command, tmp_path: Path) -> None:
     cli("remember", "one")
     run = cli("repair", "--to", str(tmp_path / "copy"))
-    assert (run.code, run.out) == (exits.DONE, "Nothing is damaged: no copy is needed.\n")
+    assert (run.code, run.out) == (exits.DONE, "Nothing is damaged that a copy would mend: none is needed.\n")
     assert cli("repair", "--to", str(tmp_path / "copy"), "--json").document == {"plan": None, "repaired": None}
 
 

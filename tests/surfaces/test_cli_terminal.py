@@ -69,6 +69,19 @@ def test_terminal_asks_twice_and_shows_nothing_of_what_is_typed(
         assert opened.count() == 0
 
 
+def test_short_passphrase_is_taken_and_called_short(terminal_variables: dict[str, str], tmp_path: Path) -> None:
+    seen = dict[str, str]()
+    for name, passphrase in (("short", "otter"), ("long", PASSPHRASE)):
+        terminal = Terminal(["init", "--vault", str(tmp_path / name)], terminal_variables)
+        for _ in range(2):
+            terminal.wait_for(b": ")
+            terminal.type(passphrase)
+        assert terminal.finish() == exits.DONE
+        seen[name] = " ".join(terminal.seen.decode().split())
+    assert "That is short" in seen["short"]
+    assert "That is short" not in seen["long"]
+
+
 def test_no_color_keeps_colours_off_a_terminal(vault: Path, terminal_variables: dict[str, str]) -> None:
     arguments, variables = ["kit", "--vault", str(vault)], {**terminal_variables, "MEMSEAL_PASSPHRASE": PASSPHRASE}
     coloured = Terminal(arguments, variables)

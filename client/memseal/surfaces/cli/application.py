@@ -4,7 +4,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,16 +30,28 @@ from memseal.surfaces.cli import (
     upkeep,
 )
 from memseal.surfaces.cli.output import use_utf8, write_error
+from memseal.surfaces.cli.spreading import spread
 from memseal.transport.network import CA_FILE, use_ca_file
 
 _PROGRAM = "memseal"
 _ABOUT = """Memories for AI apps, sealed on this device and synchronised through a server that cannot read them.
 
 The passphrase comes from --passphrase-fd, from MEMSEAL_PASSPHRASE, or from a hidden prompt; never from an argument.
-MEMSEAL_VAULT names the vault, MEMSEAL_MODEL=none switches the embedding model off, NO_COLOR the colours."""
+MEMSEAL_VAULT names the vault, MEMSEAL_MODEL=none switches the embedding model off, NO_COLOR the colours.
+Begin with `memseal demo` or `memseal init`; `memseal COMMAND --help` says more of each."""
 _EXITS = "\n".join(("Exit codes:", *(f"{code:>4}  {meaning}" for code, meaning in exits.EXPLAINED)))
+_EXTRA_OF = {
+    **dict.fromkeys(("PIL", "segno"), "cli"),
+    **dict.fromkeys(("onnxruntime", "tokenizers"), "embed"),
+    **dict.fromkeys(("aiohttp", "http_message_signatures", "spake2", "yarl"), "sync"),
+}
 _OF_DEVICES = "The vault and its devices"
 _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
+    "To begin with": (
+        ("demo", story.demo),
+        ("init", keys.init),
+        ("join", keys.join),
+    ),
     "Memories": (
         ("remember", memories.remember),
         ("recall", memories.recall),
@@ -48,6 +60,7 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("supersede", memories.supersede),
         ("retract", memories.retract),
         ("restore", memories.restore),
+        ("tag", memories.tag),
         ("forget", reviewing.forget),
         ("erase", giving_up.erase),
         ("erasures", giving_up.erasures),
@@ -72,8 +85,6 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("audit", reviewing.audit),
     ),
     _OF_DEVICES: (
-        ("init", keys.init),
-        ("join", keys.join),
         ("pair", pairing.pair),
         ("sync", upkeep.sync),
         ("kit", keys.kit),
@@ -90,7 +101,6 @@ _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {
         ("reindex", upkeep.reindex),
     ),
     "What leaves the device": (("sanitize", sanitize.sanitize),),
-    "To begin with": (("demo", story.demo),),
 }
 
 
@@ -106,17 +116,24 @@ def _application() -> typer.Typer:
     made.callback()(_program)
     for panel, commands in _COMMANDS.items():
         for name, command in commands:
-            made.command(name, help=_flowing(command.__doc__ or ""), rich_help_panel=panel)(command)
+            _add(made, name, command, panel)
     made.add_typer(_of_devices(), name="devices", rich_help_panel=_OF_DEVICES)
     return made
 
 
 def _of_devices() -> typer.Typer:
     made = typer.Typer(help=_flowing(devices.list_devices.__doc__ or ""))
-    made.callback(invoke_without_command=True)(devices.list_devices)
+    made.callback(invoke_without_command=True)(spread(devices.list_devices))
     for name, command in (("rename", devices.rename), ("revoke", devices.revoke)):
-        made.command(name, help=_flowing(command.__doc__ or ""))(command)
+        _add(made, name, command)
     return made
+
+
+def _add(group: typer.Typer, name: str, command: Callable[..., int], panel: str | None = None) -> None:
+    """Add a command: its own page says all of its docstring, the list of all commands the first sentence."""
+    text = _flowing(command.__doc__ or "")
+    first = text.partition(". ")[0].rstrip(".") + "."
+    group.command(name, help=text, short_help=first, rich_help_panel=panel)(spread(command))
 
 
 def _flowing(text: str) -> str:
@@ -158,7 +175,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = _command(list(arguments) or ["--help"])
     except typer.TyperException as error:
-        return _wrong_usage(error.format_message(), as_json=as_json)
+        return _wrong_usage(_with_a_next_step(error), as_json=as_json)
     except exits.WrongUsage as error:
         return _wrong_usage(str(error), as_json=as_json)
     except MemsealError as error:
@@ -172,10 +189,30 @@ def run(arguments: Sequence[str]) -> int:
             DiskError.code, f"the system refused ({reason}): check path, permissions and space", as_json=as_json
         )
         return exits.code_of(DiskError())
+    except ModuleNotFoundError as error:
+        return _not_installed(error, as_json=as_json)
     except Exception as error:  # noqa: BLE001  the last place that can keep its text, which may hold a memory, off the screen
         write_error("internal", _place(error), as_json=as_json)
         return exits.INTERNAL
     return _interrupted("", as_json=as_json) if code == exits.INTERRUPTED else code
+
+
+def _not_installed(error: ModuleNotFoundError, *, as_json: bool) -> int:
+    """Name the extra that a command needs; what is in none is missing from an installation of ours."""
+    extra = _EXTRA_OF.get((error.name or "").partition(".")[0])
+    if extra is None:
+        write_error("internal", _place(error), as_json=as_json)
+        return exits.INTERNAL
+    return _wrong_usage(f"this needs {error.name}: pip install 'memseal[{extra}]'", as_json=as_json)
+
+
+def _with_a_next_step(error: typer.TyperException) -> str:
+    """Return what is wrong, and which page says what would be right, unless it names a command itself."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if "`" in message:
+        return message
+    page = _PROGRAM if context is None else context.command_path
+    return f"{message.rstrip('.')}: `{page} --help` says what there is"
 
 
 def _wrong_usage(message: str, *, as_json: bool) -> int:
@@ -190,8 +227,19 @@ def _interrupted(message: str, *, as_json: bool) -> int:
 
 def _command(arguments: list[str]) -> int:
     """Run the command that the arguments name; its errors come out as they are."""
-    outcome = typer.main.get_command(application).main(arguments, prog_name=_PROGRAM, standalone_mode=False)
+    command = typer.main.get_command(application)
+    _show_no_type_of_flags(command)
+    outcome = command.main(arguments, prog_name=_PROGRAM, standalone_mode=False)
     return outcome if isinstance(outcome, int) else exits.DONE
+
+
+def _show_no_type_of_flags(command: Any) -> None:
+    """Keep Typer from writing `<bool>` beside options that take no value, as if one had to be given."""
+    for option in command.params:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        _show_no_type_of_flags(each)
 
 
 def _place(error: Exception) -> str:

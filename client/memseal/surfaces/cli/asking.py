@@ -8,6 +8,7 @@ import warnings
 import typer
 
 from memseal.surfaces.cli import exits
+from memseal.surfaces.cli.output import advise
 
 PASSPHRASE = "MEMSEAL_PASSPHRASE"  # noqa: S105  the name of a variable
 NEW_PASSPHRASE = "MEMSEAL_NEW_PASSPHRASE"  # noqa: S105
@@ -19,6 +20,7 @@ INVITATION = "MEMSEAL_INVITATION"
 
 _MOST_BYTES = 64 << 10  # what reads an endless device by mistake should say so
 _TRIES = 3
+_SHORT_CHARS = 12  # eleven random letters are about 2^52 guesses; what people make up is worth far less
 
 
 def passphrase(descriptor: int | None) -> str:
@@ -98,6 +100,8 @@ def _chosen(descriptor: int | None, prompt: str, variable: str, option: str) -> 
         # The end of input while asking ends the loop too.
         first = _ask(prompt, "the new passphrase", variable, option)
         if first == _ask("The same again: ", "the new passphrase", variable, option):
+            if len(first) < _SHORT_CHARS:
+                advise("That is short: who gets this device's files can guess it. Five random words would hold.")
             return first
         sys.stderr.write("These two are not the same.\n")
     raise exits.WrongUsage("the two passphrases differed each time: nothing was changed, try again")

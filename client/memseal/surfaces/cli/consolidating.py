@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from memseal.memory.texts import parse_id
 from memseal.surfaces.cli import documents, exits
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
+from memseal.surfaces.cli.access import Access
+from memseal.surfaces.cli.options import id_shown_by
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines
 from memseal.surfaces.display import shortened
 from memseal.vault.consolidating import Planned
@@ -18,26 +18,34 @@ _SHOWN = 200
 
 def consolidate(
     plan: Annotated[bool, typer.Option("--plan", help="Only show what would be made.")] = False,
+    if_due: Annotated[
+        bool, typer.Option("--if-due", help="Only where it was not done this week, here or on another device.")
+    ] = False,
     undo: Annotated[
-        str | None, typer.Option(metavar="ID", help="Take back all that the run with this id made.")
+        str | None,
+        typer.Option(
+            parser=id_shown_by("memseal show ID"), metavar="ID", help="Take back all that the run with this id made."
+        ),
     ] = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Make summaries of weeks and topics, and patterns of what recurs, beside the memories that they are made of.
 
-    Nothing is sent anywhere, and no memory is changed. What was made before is not made again.
+    Nothing is sent anywhere, and no memory is changed. What was made before is not made again. Nothing runs by itself:
+    for a daily job of the system, there is --if-due.
     """
+    if if_due and (plan or undo is not None):
+        raise exits.WrongUsage("--if-due goes with neither --plan nor --undo")
     if undo is not None:
-        return _undo(undo, plan, vault, passphrase_fd, as_json)
-    with open_vault(vault, passphrase_fd, read_only=plan) as opened:
+        return _undo(undo, plan, access)
+    with access.open(read_only=plan) as opened:
         if plan:
             run, made = None, opened.plan_consolidation()
         else:
-            done = opened.consolidate()
+            done = opened.consolidate(if_due=if_due)
             run, made = done.run, list(done.made)
-    if as_json:
+    if access.as_json:
         write_json({"plan": plan, "run": run, "made": [documents.of_planned(each) for each in made]})
     else:
         _show(made)
@@ -48,18 +56,12 @@ def consolidate(
     return exits.DONE
 
 
-def _undo(run: str, plan: bool, vault: VaultPath, passphrase_fd: PassphraseFd, as_json: bool) -> int:
+def _undo(run: str, plan: bool, access: Access) -> int:
     if plan:
         raise exits.WrongUsage("--plan and --undo do not go together")
-    try:
-        parse_id(run)
-    except ValueError:
-        raise exits.WrongUsage(
-            "the id of a run has 32 hex digits: `memseal show ID` of what it made names it"
-        ) from None
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         taken_back = opened.undo_consolidation(run)
-    if as_json:
+    if access.as_json:
         write_json({"run": run, "taken_back": taken_back})
     else:
         screen().print(f"{taken_back} taken back", soft_wrap=True)

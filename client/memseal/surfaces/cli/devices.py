@@ -8,12 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from memseal.surfaces.cli import asking, exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.giving_up import Yes
 from memseal.surfaces.cli.keys import Remote
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment, show_kit, show_secret
-from memseal.surfaces.cli.places import vault_place
 from memseal.surfaces.display import visible
 from memseal.vault.revoking import Revocation
 from memseal.vault.roster import DeviceInfo
@@ -28,9 +27,7 @@ _STATUS = {
 }
 
 
-def list_devices(
-    context: typer.Context, vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
-) -> int:
+def list_devices(context: typer.Context, *, access: Access) -> int:
     """List the devices of the vault; rename one, or remove one that is lost.
 
     What is shown is what this device knows: `memseal sync` first shows what the others did.
@@ -38,9 +35,9 @@ def list_devices(
     if context.invoked_subcommand is not None:
         _refuse_misplaced(context)
         return exits.DONE
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.devices()
-    if as_json:
+    if access.as_json:
         write_json({"devices": [of_device(each) for each in found]})
         return exits.DONE
     for each in found:
@@ -60,15 +57,14 @@ def rename(
     device: Device,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it from now on.")],
     remote: Remote = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Give a device another name, on all devices."""
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         opened.rename_device(device, name, remote=remote)
         found = opened.devices()
-    if as_json:
+    if access.as_json:
         write_json({"devices": [of_device(each) for each in found]})
         return exits.DONE
     for each in found:
@@ -76,30 +72,23 @@ def rename(
     return exits.DONE
 
 
-def revoke(
-    device: Device,
-    yes: Yes = False,
-    remote: Remote = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
-) -> int:
+def revoke(device: Device, yes: Yes = False, remote: Remote = None, *, access: Access) -> int:
     """Remove a device that is lost or not trusted any more: it reads and writes nothing from then on.
 
     All keys that it knew are renewed. The emergency kit and the recovery code of before open nothing any more, and the
     new ones are shown (in the JSON too: secrets); the recovery code this once. What it had, it keeps.
     """
-    path, passphrase = vault_place(vault), asking.passphrase(passphrase_fd)
+    path, passphrase = access.place(), access.passphrase()
     with Vault.open(path, passphrase, embedder=None) as opened:
         known = [each for each in opened.devices() if each.status != "ended"]
         staying = [each for each in known if device not in (each.id, each.name)]
-        if not yes and not as_json:
+        if not yes and not access.as_json:
             _show_staying(notes(), staying)
         if not asking.may_go_on(f"Remove {visible(device)} for good?", yes=yes):
             raise exits.Interrupted("nothing was changed")
         with notes().status("renewing the keys"):
             done = opened.revoke(device, passphrase, seen=[each.id for each in known], remote=remote)
-    if as_json:
+    if access.as_json:
         write_json({"removed": _of_revocation(done)})
     else:
         _show_revocation(screen(), done)

@@ -13,8 +13,9 @@ import typer
 from memseal.errors import DiskError, DiskFull
 from memseal.index.filters import STATES
 from memseal.surfaces.cli import asking, exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.files import counting
-from memseal.surfaces.cli.options import AsJson, FilePassphraseFd, PassphraseFd, State, VaultPath, open_vault
+from memseal.surfaces.cli.options import DEFAULT_STATE, FilePassphraseFd, State, one_of
 from memseal.surfaces.cli.output import advise, json_text, screen, write_json
 from memseal.surfaces.display import visible
 from memseal.surfaces.exporting import jsonl
@@ -22,18 +23,6 @@ from memseal.surfaces.exporting.markdown import GROUPS, markdown
 from memseal.vault.vault import Vault
 
 _FORMATS = ("jsonl", "markdown")
-
-
-def _format(value: str) -> str:
-    if value not in _FORMATS:
-        raise typer.BadParameter(f"choose one of {', '.join(_FORMATS)}")
-    return value
-
-
-def _group(value: str) -> str:
-    if value not in GROUPS:
-        raise typer.BadParameter(f"choose one of {', '.join(GROUPS)}")
-    return value
 
 
 def export_file(
@@ -45,27 +34,27 @@ def export_file(
         str | None,
         typer.Option(
             "--format",
-            parser=_format,
+            parser=one_of(_FORMATS),
             metavar="FORMAT",
             help="jsonl (`import` reads it) or markdown; if not given, as FILE ends: .md, .mseal (a bundle), or jsonl.",
         ),
     ] = None,
     group: Annotated[
-        str, typer.Option("--by", parser=_group, metavar="GROUP", help="How Markdown is ordered: by day or thread.")
+        str,
+        typer.Option("--by", parser=one_of(GROUPS), metavar="GROUP", help="How Markdown is ordered: by day or thread."),
     ] = "day",
-    state: State = "active",
+    state: State = DEFAULT_STATE,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
     file_passphrase_fd: FilePassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Write memories as JSON Lines or Markdown, oldest first, in clear text; or as a sealed bundle.
 
     What was superseded or retracted is left out of clear text unless --state asks for it; a bundle has all, opens
     anywhere with its own passphrase (asked for, or MEMSEAL_FILE_PASSPHRASE), and `import` takes it in.
     """
-    if file == "-" and (as_json or bundle):
+    if file == "-" and (access.as_json or bundle):
         raise exits.WrongUsage("with - the lines are the output: leave --json and --bundle out, or name a file")
     path = None if file == "-" else Path(file)
     if form is None and not bundle:
@@ -73,7 +62,7 @@ def export_file(
         bundle, form = ending == ".mseal", "markdown" if ending in (".md", ".markdown") else "jsonl"
     if path is not None and path.exists() and not overwrite:
         raise exits.WrongUsage(f"{path} is there already: choose another name, or --overwrite it")
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         if bundle:
             written = _write_bundle(opened, Path(file), file_passphrase_fd)
         else:
@@ -81,7 +70,7 @@ def export_file(
                 written = _write(opened, form or "jsonl", group, state, target)
         left_out = 0 if bundle else opened.count(state="all") - written
         reasons = _reasons(opened, state) if left_out else ""
-    if as_json:
+    if access.as_json:
         write_json({"path": str(path), "memories": written, "left_out": left_out})
         return exits.DONE
     if path is not None:

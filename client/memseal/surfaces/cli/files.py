@@ -12,8 +12,9 @@ from rich.text import Text
 
 from memseal.errors import ImportRowError
 from memseal.surfaces.cli import asking, documents, exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.bringing import Tally, bring, preview
-from memseal.surfaces.cli.options import AsJson, FilePassphraseFd, PassphraseFd, VaultPath, open_vault
+from memseal.surfaces.cli.options import FilePassphraseFd
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.display import shortened, visible
 from memseal.surfaces.importing.opening import open_import
@@ -54,10 +55,9 @@ def import_file(
         int, typer.Option(metavar="N", min=0, help="Name at most this many refused or changed rows; all are counted.")
     ] = _REFUSED_SHOWN,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would come, and store nothing.")] = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
     file_passphrase_fd: FilePassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Bring in the memories of a file, leaving out what an earlier import brought.
 
@@ -67,10 +67,10 @@ def import_file(
     if not file.is_file() and not is_vaultmem(file):
         raise exits.WrongUsage(f"{file} is no file: give one that can be imported")
     if file.is_file() and is_bundle(file):
-        with open_vault(vault, passphrase_fd, read_only=dry_run) as opened:
-            return _import_bundle(opened, file, file_passphrase_fd, dry_run=dry_run, as_json=as_json)
+        with access.open(read_only=dry_run) as opened:
+            return _import_bundle(opened, file, file_passphrase_fd, dry_run=dry_run, as_json=access.as_json)
     refusals, unknown_fields = _Refusals(limit_errors), Counter[str]()
-    with open_vault(vault, passphrase_fd, read_only=dry_run) as opened:
+    with access.open(read_only=dry_run) as opened:
         form, items, rows = open_import(
             file,
             on_error=refusals.add,
@@ -83,7 +83,7 @@ def import_file(
             else:
                 tally, first = bring(opened, items, advance), []
     report = _report(form, rows, tally, refusals, unknown_fields, limit_errors)
-    if as_json:
+    if access.as_json:
         write_json({**report, "dry_run": True, "first": documents.of_items(first)} if dry_run else report)
     else:
         _show_report(tally, refusals, unknown_fields, limit_errors)

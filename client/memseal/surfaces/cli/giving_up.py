@@ -7,17 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from memseal.surfaces.cli import asking, documents, exits
-from memseal.surfaces.cli.memories import check_id
-from memseal.surfaces.cli.options import (
-    AsJson,
-    Author,
-    PassphraseFd,
-    Source,
-    Thread,
-    VaultPath,
-    filters,
-    open_vault,
-)
+from memseal.surfaces.cli.access import Access
+from memseal.surfaces.cli.options import Author, Source, Thread, given, id_shown_by
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment
 from memseal.surfaces.display import visible
@@ -32,7 +23,10 @@ _PROGRESS_WIDTH = max(map(len, _PROGRESS_COLOURS))
 
 def erase(
     memory_ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID…", help="Ids of memories or proposals, 32 hex digits each.")
+        list[str] | None,
+        typer.Argument(
+            parser=id_shown_by("memseal list"), metavar="ID", help="Ids of memories or proposals, 32 hex digits each."
+        ),
     ] = None,
     source: Source = None,
     author: Author = None,
@@ -40,9 +34,8 @@ def erase(
     everything: Annotated[bool, typer.Option("--all", help="All memories and proposals of the vault.")] = False,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it is kept with the receipt.")] = None,
     yes: Yes = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Remove memories for good, with their earlier and later versions, and say where they are gone.
 
@@ -50,12 +43,10 @@ def erase(
     `retract` takes a memory out of recall and can be undone; this cannot. What cannot be reached now is pending, and
     done by the next `sync`.
     """
-    chosen = filters(source=source, author=author, thread=thread)
+    chosen = given(source=source, author=author, thread=thread)
     if bool(memory_ids) + bool(chosen) + everything != 1:
         raise exits.WrongUsage("give ids, or --source, --author, --thread, or --all: `memseal list` shows ids")
-    for memory_id in memory_ids or ():
-        check_id(memory_id)
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         ids = memory_ids or [memory.id for memory in opened.to_erase(limit=_MOST, **chosen)]
         if not ids:
             raise exits.WrongUsage("there is nothing of that: `memseal list` shows what is there")
@@ -64,7 +55,7 @@ def erase(
             raise exits.Interrupted("nothing was erased")
         with notes().status("erasing"):
             erasure = opened.erase_all(ids, reason=reason)
-    if as_json:
+    if access.as_json:
         write_json({"erasure": documents.of_erasure(erasure)})
     else:
         _show_erasure(screen(), erasure)
@@ -79,11 +70,11 @@ def _question(count: int) -> str:
     return f"Erase {what} earlier and later versions, for good?"
 
 
-def erasures(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+def erasures(*, access: Access) -> int:
     """Show the receipts of all erasures as they stand now, the earliest first."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.erasures()
-    if as_json:
+    if access.as_json:
         write_json({"erasures": [documents.of_erasure(each) for each in found]})
         return exits.DONE
     console = screen()
@@ -109,11 +100,11 @@ def _show_erasure(console: Console, erasure: Erasure) -> None:
         write_lines(console, Text(f"kept, because it was written elsewhere meanwhile: {memory_id}"), 2)
 
 
-def quarantine(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+def quarantine(*, access: Access) -> int:
     """List the records that cannot be read or trusted, or were written by newer software."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         records = opened.quarantine()
-    if as_json:
+    if access.as_json:
         write_json({"records": [documents.of_quarantined(each) for each in records]})
         return exits.DONE
     console = screen()
@@ -131,12 +122,11 @@ def quarantine(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_j
 def dismiss(
     record: Annotated[str, typer.Argument(metavar="RECORD", help="The record's name, as `memseal quarantine` has it.")],
     yes: Yes = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Give up a record of the quarantine, so that it holds no checkpoint back. One that heals is applied after all."""
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         found = next((each for each in opened.quarantine() if each.name == record), None)
         if found is None:
             raise exits.WrongUsage("the quarantine has no such record: `memseal quarantine` shows what it has")
@@ -144,7 +134,7 @@ def dismiss(
             if not asking.may_go_on("Give this record up? The next checkpoint leaves it out for good.", yes=yes):
                 raise exits.Interrupted("nothing was dismissed")
             opened.dismiss(found)
-    if as_json:
+    if access.as_json:
         write_json({"dismissed": record})
     else:
         screen().print(f"dismissed {record}", soft_wrap=True)

@@ -11,16 +11,10 @@ from rich.text import Text
 from memseal.errors import MemoryInvalid
 from memseal.memory.data_class import DATA_CLASSES, GENERAL, checked_class
 from memseal.surfaces.cli import asking, exits
-from memseal.surfaces.cli.options import (
-    AsJson,
-    PassphraseFd,
-    VaultPath,
-    embedder_choice,
-    open_vault,
-)
+from memseal.surfaces.cli.access import Access, embedder_choice
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_kit
-from memseal.surfaces.cli.places import free_place, vault_place
+from memseal.surfaces.cli.places import free_place
 from memseal.surfaces.cli.sheets import AsHtml, AsPng, AsText, Force, SheetFiles, show_text
 from memseal.surfaces.display import visible
 from memseal.surfaces.kit_sheet import kit_sheet
@@ -54,21 +48,20 @@ def _data_class(value: str) -> str:
 
 
 def init(
-    vault: VaultPath = None,
     device_name: DeviceName = None,
     data_class: Annotated[
         str, typer.Option(parser=_data_class, metavar="CLASS", help=f"One of {', '.join(DATA_CLASSES)}; it stays.")
     ] = GENERAL,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Make a new vault and show its emergency kit (in the JSON too: a secret)."""
-    path = free_place(vault)
-    passphrase = asking.first_passphrase(passphrase_fd)
+    path = free_place(access.vault)
+    passphrase = asking.first_passphrase(access.passphrase_fd)
     embedder = embedder_choice()
     with Vault.create(path, passphrase, device_name=device_name, embedder=embedder, data_class=data_class) as made:
         kit, status = made.emergency_kit, made.status()
-    if as_json:
+    if access.as_json:
         write_json({"vault": {"path": status.path, "id": status.vault_id}, "emergency_kit": kit})
         return exits.DONE
     console = screen()
@@ -83,7 +76,6 @@ def join(
     remote: Annotated[
         str | None, typer.Argument(metavar="REMOTE", help="Address of the server, unless the kit names it.")
     ] = None,
-    vault: VaultPath = None,
     device_name: DeviceName = None,
     kit_fd: Annotated[
         int | None,
@@ -96,25 +88,25 @@ def join(
         int | None,
         typer.Option(metavar="N", min=0, help="Read that code as one line from this file descriptor."),
     ] = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Make this device one of a vault's devices, and fetch the memories.
 
     It asks for the emergency kit (or takes MEMSEAL_KIT), or with --code for the code that another device shows (or
     takes MEMSEAL_PAIRING_CODE), and for the vault's passphrase. The kit, or the code of a QR code, may name the server.
     """
-    path = free_place(vault)
+    path = free_place(access.vault)
     paired = by_code or code_fd is not None
     opener = asking.pairing_code(code_fd) if paired else asking.emergency_kit(kit_fd)
-    passphrase, embedder = asking.passphrase(passphrase_fd), embedder_choice()
+    passphrase, embedder = access.passphrase(), embedder_choice()
     join_by = Vault.join_with_code if paired else Vault.join
     with (
         notes().status("joining, and fetching the memories"),
         join_by(path, opener, passphrase, remote, device_name=device_name, embedder=embedder) as joined,
     ):
         status = joined.status()
-    if as_json:
+    if access.as_json:
         vault_document = {"path": status.path, "id": status.vault_id}
         write_json({"vault": vault_document, "server": status.server or None, "memories": status.active})
     else:
@@ -124,24 +116,23 @@ def join(
 
 def kit(
     action: Annotated[
-        str | None, typer.Argument(parser=new_only, metavar="[new]", help="With `new`: make another; the old one ends.")
+        str | None, typer.Argument(parser=new_only, metavar="new", help="With `new`: make another; the old one ends.")
     ] = None,
     png: AsPng = None,
     html: AsHtml = None,
     text: AsText = False,
     force: Force = False,
     remote: Remote = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Show the emergency kit (in the JSON too: a secret), write it to a sheet, or make a new one."""
     files = SheetFiles(png, html, force)
-    path, passphrase = vault_place(vault), asking.passphrase(passphrase_fd)
+    path, passphrase = access.place(), access.passphrase()
     with Vault.open(path, passphrase, read_only=action is None, embedder=None) as opened:
         shown = opened.emergency_kit if action is None else opened.new_kit(passphrase, remote=remote)
     sheet = kit_sheet(shown, datetime.now(UTC).date())
-    if as_json:
+    if access.as_json:
         write_json({"emergency_kit": shown, "files": files.names()})
         files.write(sheet)
         return exits.DONE
@@ -157,40 +148,32 @@ def kit(
     return exits.DONE
 
 
-def rekey(
-    remote: Remote = None, vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
-) -> int:
+def rekey(remote: Remote = None, *, access: Access) -> int:
     """Begin a new epoch: what is written from now on is sealed under a new key. Kit and passphrase stay."""
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         opened.rekey(remote=remote)
         status = opened.status()
-    if as_json:
+    if access.as_json:
         write_json({"epoch": status.epoch, "keyring_version": status.keyring_version})
     else:
         screen().print(f"Epoch {status.epoch} has begun. Kit and passphrase are as before.", soft_wrap=True)
     return exits.DONE
 
 
-def passwd(
-    vault: VaultPath = None,
-    remote: Remote = None,
-    passphrase_fd: PassphraseFd = None,
-    new_passphrase_fd: NewPassphraseFd = None,
-    as_json: AsJson = False,
-) -> int:
+def passwd(remote: Remote = None, new_passphrase_fd: NewPassphraseFd = None, *, access: Access) -> int:
     """Change the passphrase and show the new emergency kit (in the JSON too: a secret).
 
     The new passphrase comes from --new-passphrase-fd, MEMSEAL_NEW_PASSPHRASE, or a prompt. The old kit ends. Where
     another device changed it before, this one takes the new passphrase on, and the kit stays.
     """
-    path, old = vault_place(vault), asking.passphrase(passphrase_fd)
+    path, old = access.place(), access.passphrase()
     with Vault.open(path, old, embedder=None) as opened:
         before = opened.emergency_kit
         if any(device.this_device and device.old_passphrase for device in opened.status().devices):
             write_lines(notes(), Text("Another device changed the passphrase: give the new one that was chosen there."))
         opened.change_passphrase(old, asking.next_passphrase(new_passphrase_fd), remote=remote)
         text, waiting = opened.emergency_kit, behind_old_passphrase(opened.status())
-    if as_json:
+    if access.as_json:
         write_json({"emergency_kit": text, "devices_with_old_passphrase": waiting})
         return exits.DONE
     console = screen()

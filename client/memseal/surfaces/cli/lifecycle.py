@@ -9,23 +9,15 @@ from rich.text import Text
 
 from memseal.memory.memory import Memory
 from memseal.surfaces.cli import exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.documents import of_memory
 from memseal.surfaces.cli.life_documents import of_difference, of_history, of_versions
-from memseal.surfaces.cli.memories import Limit, check_id
-from memseal.surfaces.cli.options import (
-    AsJson,
-    MemoryId,
-    PassphraseFd,
-    VaultPath,
-    moment_of,
-    open_vault,
-)
+from memseal.surfaces.cli.options import Limit, MemoryId, Reason, moment_of
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment, show_list
 from memseal.surfaces.display import visible
 from memseal.vault.histories import Difference, History, Version
 
-Reason = Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it is kept.")]
 Moment = Annotated[
     datetime, typer.Argument(parser=moment_of, metavar="TIME", help="ISO 8601; UTC if it names no offset.")
 ]
@@ -35,14 +27,13 @@ def believed(
     about: Annotated[str, typer.Argument(metavar="QUERY|ID", help="A question, or a memory's id.")],
     at: Moment,
     limit: Limit = 10,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Show what was believed at a time, since when and until when. What was never true is left out."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         versions = opened.believed(about, at=at, limit=limit)
-    if as_json:
+    if access.as_json:
         write_json({"at": at.isoformat(), "versions": of_versions(versions)})
         return exits.DONE
     _show_versions(screen(), versions)
@@ -51,33 +42,24 @@ def believed(
     return exits.DONE
 
 
-def history(
-    memory_id: MemoryId, vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
-) -> int:
+def history(memory_id: MemoryId, *, access: Access) -> int:
     """Show all versions of a memory, since when and until when each was believed, and every change with its reason."""
-    check_id(memory_id)
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.history(memory_id)
-    if as_json:
+    if access.as_json:
         write_json(of_history(found))
     else:
         _show_history(screen(), found)
     return exits.DONE
 
 
-def diff(
-    since: Moment,
-    until: Moment,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
-) -> int:
+def diff(since: Moment, until: Moment, *, access: Access) -> int:
     """Show what was written, superseded, retracted, restored and erased from a time on, up to another."""
     if until < since:
         raise exits.WrongUsage("the second time lies before the first: give the earlier one first")
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.diff(since, until)
-    if as_json:
+    if access.as_json:
         write_json(of_difference(found))
     else:
         _show_difference(screen(), found)
@@ -87,22 +69,20 @@ def diff(
 def revert(
     memory_id: MemoryId,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept.")],
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Undo a supersede: the text that this memory replaced becomes the newest version again."""
-    check_id(memory_id)
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         memory = opened.revert(memory_id, reason=reason)
-    return _stands(memory, as_json)
+    return _stands(memory, as_json=access.as_json)
 
 
-def conflicts(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+def conflicts(*, access: Access) -> int:
     """List memories that several devices superseded at once, the current one first."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.conflicts()
-    if as_json:
+    if access.as_json:
         write_json({"conflicts": [[of_memory(memory) for memory in rivals] for rivals in found]})
         return exits.DONE
     for rivals in found:
@@ -115,21 +95,14 @@ def conflicts(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_js
     return exits.DONE
 
 
-def resolve(
-    memory_id: MemoryId,
-    reason: Reason = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
-) -> int:
+def resolve(memory_id: MemoryId, reason: Reason = None, *, access: Access) -> int:
     """Settle a conflict in favour of one of its memories; all sides stay in the history."""
-    check_id(memory_id)
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         memory = opened.resolve(memory_id, reason=reason)
-    return _stands(memory, as_json)
+    return _stands(memory, as_json=access.as_json)
 
 
-def _stands(memory: Memory, as_json: bool) -> int:
+def _stands(memory: Memory, *, as_json: bool) -> int:
     if as_json:
         write_json({"memory": of_memory(memory)})
     else:

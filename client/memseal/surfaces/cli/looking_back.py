@@ -10,16 +10,8 @@ from rich.text import Text
 from memseal.format.trace import Trace
 from memseal.memory.memory import from_microseconds
 from memseal.surfaces.cli import documents, exits
-from memseal.surfaces.cli.options import (
-    AsJson,
-    PassphraseFd,
-    Since,
-    Until,
-    VaultPath,
-    content_of,
-    filters,
-    open_vault,
-)
+from memseal.surfaces.cli.access import Access
+from memseal.surfaces.cli.options import Limit, Since, Until, content_of, given, id_shown_by
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines, write_text
 from memseal.surfaces.cli.pictures import moment
 from memseal.surfaces.display import shortened, visible
@@ -32,15 +24,25 @@ _CELL_MOST: Final = 200
 
 def trace(
     trace_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The trace to explain; all are listed if not given.")
+        str | None,
+        typer.Argument(
+            parser=id_shown_by("memseal trace"),
+            metavar="ID",
+            help="The trace to explain; all are listed if not given.",
+        ),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(metavar="ID", help="Traces that name this memory: given out, or passed over.")
+        str | None,
+        typer.Option(
+            parser=id_shown_by("memseal list"),
+            metavar="ID",
+            help="Traces that name this memory: given out, or passed over.",
+        ),
     ] = None,
     turn: Annotated[str | None, typer.Option(metavar="NAME", help="Traces of this turn, as the app named it.")] = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="At most this many.")] = 20,
+    limit: Limit = 20,
     text: Annotated[bool, typer.Option("--text", help="Write only the exact text that was given out.")] = False,
     days: Annotated[
         int | None, typer.Option(metavar="N", min=0, max=36_500, help="Keep traces for N days from now on; 0 for none.")
@@ -48,27 +50,23 @@ def trace(
     megabytes: Annotated[
         int | None, typer.Option(metavar="N", min=0, max=1 << 20, help="Keep up to N MiB of traces from now on.")
     ] = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Tell what this device gave out, and why: every search, recall, injection, capture and proposal.
 
     Traces are sealed, stay on this device, and are kept for 30 days and up to 64 MiB unless you set it otherwise.
     """
-    for given in (trace_id, memory):
-        if given is not None:
-            _check_id(given)
     if days is not None or megabytes is not None:
-        return _keep(days, megabytes, vault, passphrase_fd, as_json=as_json)
+        return _keep(days, megabytes, access)
     if text and trace_id is None:
         raise exits.WrongUsage("--text is for one trace: name it")
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         if trace_id is not None:
             told = opened.explain(trace_id)
-            return _tell(told, text_alone=text, as_json=as_json)
-        found = opened.traces(limit=limit, **filters(memory=memory, turn=turn, since=since, until=until))
-    if as_json:
+            return _tell(told, text_alone=text, as_json=access.as_json)
+        found = opened.traces(limit=limit, **given(memory=memory, turn=turn, since=since, until=until))
+    if access.as_json:
         write_json({"traces": [documents.of_trace(each) for each in found]})
         return exits.DONE
     for each in found:
@@ -84,18 +82,17 @@ def sql(
     ],
     limit: Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="At most this many rows.")] = 1_000,
     seconds: Annotated[float, typer.Option(metavar="S", min=0.001, max=3600, help="At most this long.")] = 10.0,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Ask the vault in SQL, which can only read: tables memories, versions, operations, traces, trace_memories.
 
     format-spec/sql.md says what their columns mean; `SELECT sql FROM sqlite_master` lists them.
     """
     asked = content_of(statement)
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         rows = opened.sql(asked, limit=limit, seconds=seconds)
-    if as_json:
+    if access.as_json:
         write_json(documents.of_rows(rows))
     else:
         _show_rows(screen(), rows)
@@ -104,18 +101,13 @@ def sql(
     return exits.DONE
 
 
-def _check_id(value: str) -> None:
-    if len(value) != 32 or not all(character in "0123456789abcdefABCDEF" for character in value):
-        raise exits.WrongUsage("an id has 32 hex digits: `memseal trace` and `memseal list` show them")
-
-
-def _keep(days: int | None, megabytes: int | None, vault: Any, passphrase_fd: int | None, *, as_json: bool) -> int:
-    with open_vault(vault, passphrase_fd) as opened:
+def _keep(days: int | None, megabytes: int | None, access: Access) -> int:
+    with access.open() as opened:
         kept = opened.traces_kept
         days = kept.days if days is None else days
         megabytes = kept.megabytes if megabytes is None else megabytes
         opened.keep_traces(days=days, megabytes=megabytes)
-    if as_json:
+    if access.as_json:
         write_json({"kept": {"days": days, "megabytes": megabytes}})
     elif days and megabytes:
         screen().print(f"Traces are kept for {days} days, up to {megabytes} MiB.")

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from memseal.surfaces.cli import asking, documents, exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.giving_up import Yes
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath
 from memseal.surfaces.cli.output import notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_findings
 from memseal.surfaces.cli.places import vault_place
@@ -33,9 +33,8 @@ def repair(
         Path | None, typer.Argument(metavar="VAULT", help="The damaged vault, in the place of --vault.")
     ] = None,
     yes: Yes = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Write a copy of a damaged vault with all that can be read, and name what is lost; the vault itself stays.
 
@@ -47,22 +46,22 @@ def repair(
     def agree(plan: RepairPlan) -> bool:
         showing.close()  # nothing moves on the screen while somebody is asked
         shown.append(plan)
-        if not as_json:
+        if not access.as_json:
             _show_plan(screen(), plan)
-        agreed = (yes or not as_json) and asking.may_go_on(f"Write the copy to {visible(str(to))}?", yes=yes)
+        agreed = (yes or not access.as_json) and asking.may_go_on(f"Write the copy to {visible(str(to))}?", yes=yes)
         if agreed:
             showing.enter_context(notes().status("writing the copy, and reading it"))
         return agreed
 
-    place, passphrase = vault_place(damaged or vault), asking.passphrase(passphrase_fd)
+    place, passphrase = vault_place(damaged or access.vault), access.passphrase()
     with showing:
         progress = showing.enter_context(byte_bar("reading"))
         done = Vault.repair(place, passphrase, to, agree=agree, progress=progress)
-    if as_json:
+    if access.as_json:
         plan = documents.of_plan(shown[0]) if shown else None
         write_json({"plan": plan, "repaired": None if done is None else documents.of_repair(done)})
     elif not shown:
-        screen().print("Nothing is damaged: no copy is needed.")
+        screen().print("Nothing is damaged that a copy would mend: none is needed.")
     elif done is None:
         raise exits.Interrupted("nothing was written")
     else:

@@ -1,32 +1,26 @@
 """The options that commands share, and how their values are read."""
 
-import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
-from memseal.errors import Finding
 from memseal.index.filters import STATES
 from memseal.memory.memory import KINDS
+from memseal.memory.texts import parse_id
 from memseal.memory.traits import TIERS
 from memseal.memory.types import TYPES
-from memseal.surfaces.cli import asking, exits
-from memseal.surfaces.cli.output import notes, write_lines
-from memseal.surfaces.cli.places import vault_place
-from memseal.vault.held import EmbedderChoice
-from memseal.vault.vault import Vault
+from memseal.surfaces.cli import exits
 
-MODEL: Final = "MEMSEAL_MODEL"
 DEFAULT_STATE: Final = "active"
 
 
-def _text(value: str) -> str:
+def text_of(value: str) -> str:
+    """Return a text that can be stored; raises `typer.BadParameter`."""
     try:
         value.encode()
     except UnicodeEncodeError:  # what was no UTF-8 on the command line reaches Python as lone surrogates
@@ -34,28 +28,28 @@ def _text(value: str) -> str:
     return value
 
 
-def _kind(value: str) -> str:
-    if value not in KINDS:
-        raise typer.BadParameter(f"choose one of {', '.join(KINDS)}")
-    return value
+def one_of(choices: Collection[str]) -> Callable[[str], str]:
+    """Return the check of a value that is one of a few words."""
+
+    def chosen(value: str) -> str:
+        if value not in choices:
+            raise typer.BadParameter(f"choose one of {', '.join(choices)}")
+        return value
+
+    return chosen
 
 
-def _type(value: str) -> str:
-    if value not in TYPES:
-        raise typer.BadParameter(f"choose one of {', '.join(TYPES)}")
-    return value
+def id_shown_by(command: str) -> Callable[[str], str]:
+    """Return the check of an id, which is made before a passphrase is asked for; it says what shows such ids."""
 
+    def checked(value: str) -> str:
+        try:
+            parse_id(value)
+        except ValueError:
+            raise typer.BadParameter(f"an id has 32 hex digits: `{command}` shows it") from None
+        return value
 
-def _tier(value: str) -> str:
-    if value not in TIERS:
-        raise typer.BadParameter(f"choose one of {', '.join(TIERS)}")
-    return value
-
-
-def _state(value: str) -> str:
-    if value not in STATES:
-        raise typer.BadParameter(f"choose one of {', '.join(STATES)}")
-    return value
+    return checked
 
 
 def moment_of(value: str | datetime) -> datetime:
@@ -85,17 +79,17 @@ FilePassphraseFd = Annotated[
     typer.Option(metavar="N", min=0, help="Read the file's own passphrase as one line from this file descriptor."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Write one JSON document, texts verbatim.")]
-Kind = Annotated[str | None, typer.Option(parser=_kind, metavar="KIND", help=f"One of {', '.join(KINDS)}.")]
+Kind = Annotated[str | None, typer.Option(parser=one_of(KINDS), metavar="KIND", help=f"One of {', '.join(KINDS)}.")]
 Type = Annotated[
     str | None,
-    typer.Option("--type", parser=_type, metavar="TYPE", help=f"One of {', '.join(TYPES)}; by rules where not said."),
+    typer.Option("--type", parser=one_of(TYPES), metavar="TYPE", help=f"One of {', '.join(TYPES)}."),
 ]
-Tier = Annotated[str | None, typer.Option(parser=_tier, metavar="TIER", help=f"One of {', '.join(TIERS)}.")]
-State = Annotated[str, typer.Option(parser=_state, metavar="STATE", help=f"One of {', '.join(STATES)}.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", parser=_text, metavar="TAG", help="Repeat for several.")]
-Author = Annotated[str | None, typer.Option(parser=_text, metavar="NAME", help="Who said or wrote it.")]
+Tier = Annotated[str | None, typer.Option(parser=one_of(TIERS), metavar="TIER", help=f"One of {', '.join(TIERS)}.")]
+State = Annotated[str, typer.Option(parser=one_of(STATES), metavar="STATE", help=f"One of {', '.join(STATES)}.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", parser=text_of, metavar="TAG", help="Repeat for several.")]
+Author = Annotated[str | None, typer.Option(parser=text_of, metavar="NAME", help="Who said or wrote it.")]
 Thread = Annotated[
-    str | None, typer.Option(parser=_text, metavar="NAME", help="The conversation or document it belongs to.")
+    str | None, typer.Option(parser=text_of, metavar="NAME", help="The conversation or document it belongs to.")
 ]
 Position = Annotated[int | None, typer.Option(metavar="N", help="Its place within the thread.")]
 At = Annotated[
@@ -108,9 +102,37 @@ AsOf = Annotated[
     datetime | None,
     typer.Option(parser=moment_of, metavar="TIME", help="What was believed then; of any state but retracted."),
 ]
-Source = Annotated[str | None, typer.Option(parser=_text, metavar="NAME", help="Where it came from.")]
+Source = Annotated[str | None, typer.Option(parser=text_of, metavar="NAME", help="Where it came from.")]
 Content = Annotated[str, typer.Argument(metavar="TEXT", help="The memory, or - to read it from standard input.")]
-MemoryId = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, 32 hex digits.")]
+Reason = Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it is kept.")]
+Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000, help="At most this many.")]
+MemoryId = Annotated[
+    str, typer.Argument(parser=id_shown_by("memseal list"), metavar="ID", help="The memory's id, 32 hex digits.")
+]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Options of commands that show memories: which ones."""
+
+    kind: Kind = None
+    memory_type: Type = None
+    tier: Tier = None
+    tag: Tags = None
+    author: Author = None
+    thread: Thread = None
+    source: Source = None
+    since: Since = None
+    until: Until = None
+    as_of: AsOf = None
+    state: State = DEFAULT_STATE
+
+    def given(self) -> dict[str, Any]:
+        """Return those that were given, as the vault calls them."""
+        chosen = asdict(self)
+        if self.as_of and self.state == DEFAULT_STATE:  # what was active on a day may not be now
+            del chosen["state"]
+        return given(type=chosen.pop("memory_type"), tags=chosen.pop("tag"), **chosen)
 
 
 def content_of(text: str) -> str:
@@ -131,46 +153,6 @@ def _standard_input() -> str | None:
         return None
 
 
-def filters(**given: Any) -> dict[str, Any]:
-    """Return the filters that were given; of a day, the state if not given is not only what is active now."""
-    if given.get("as_of") and given.get("state") == DEFAULT_STATE:
-        del given["state"]
-    return {name: value for name, value in given.items() if value}
-
-
-def embedder_choice() -> EmbedderChoice:
-    """Return what the environment says of the model: it can be switched off, and words alone then count."""
-    chosen = os.environ.get(MODEL, "")
-    if chosen not in ("", "default", "none"):
-        raise exits.WrongUsage(f"{MODEL} is `default` or `none`")
-    return None if chosen == "none" else "default"
-
-
-# Findings that cost no memory which was there before.
-_HARMLESS = frozenset("record_torn counter_false column_value operation_unknown withheld stream_ended".split())
-
-_INCOMPLETE = "! Part of this vault cannot be read, so memories are missing here: `memseal verify` says which files."
-
-
-@contextmanager
-def open_vault(
-    path: Path | None,
-    descriptor: int | None,
-    *,
-    read_only: bool = False,
-    warn: bool = True,
-    passphrase: str | None = None,
-) -> Generator[Vault]:
-    """Open the vault that the options name, and close it afterwards; `warn` where memories are missing from it."""
-    embedder, place = embedder_choice(), vault_place(path)
-    with Vault.open(
-        place, passphrase or asking.passphrase(descriptor), read_only=read_only, embedder=embedder
-    ) as vault:
-        if warn and any(_is_loss(finding) for finding in vault.status().findings):
-            # Other programs are told as well: an export without them would pass for whole.
-            write_lines(notes(), Text(_INCOMPLETE))
-        yield vault
-
-
-def _is_loss(finding: Finding) -> bool:
-    return finding.where.startswith(("logs/", "parts/", "checkpoints/")) and finding.code not in _HARMLESS
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value}

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from memseal.surfaces.cli import exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.devices import of_device
 from memseal.surfaces.cli.keys import Remote
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
 from memseal.surfaces.cli.output import advise, json_text, notes, screen, write_json, write_lines
 from memseal.surfaces.display import visible
 
@@ -25,23 +25,22 @@ def pair(
         bool, typer.Option("--qr", help="Show a QR code, with a longer secret and the server in it.")
     ] = False,
     remote: Remote = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Show a code by which a new device joins: type it there, at `memseal join REMOTE --code`.
 
     It is good for two minutes and one attempt. For programs the code is on standard error, as one line of JSON.
     """
-    with open_vault(vault, passphrase_fd) as opened, ExitStack() as waiting:
+    with access.open() as opened, ExitStack() as waiting:
 
         def show(code: str) -> None:
-            _show(code, as_json=as_json, qr=qr)
+            _show(code, as_json=access.as_json, qr=qr)
             # Not before: what moves on a terminal and what is printed there would run into each other.
             waiting.enter_context(notes().status("waiting for the new device"))
 
         device = opened.pair(show, scanned=qr, remote=remote)
-    if as_json:
+    if access.as_json:
         write_json({"device": of_device(device)})
     else:
         write_lines(screen(), Text(visible(f"{device.name} joined ({device.id})")))

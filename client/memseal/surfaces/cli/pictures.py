@@ -67,6 +67,8 @@ def _reasons(hit: Recalled) -> str:
         parts.append(f"word by word {hit.why.late:.2f}")
     if hit.why.terms:
         parts.append(f"words: {visible(', '.join(hit.why.terms))}")
+    if hit.why.earlier:
+        parts.append("an earlier version of it")
     if hit.why.date > 0:
         parts.append("its time")
     if hit.why.context > 0:
@@ -153,6 +155,7 @@ def show_status(console: Console, status: Status) -> None:
             f"{status.server} ({_unsent(status.unsent_bytes)})" if status.server else "none: `memseal sync ADDRESS`",
         ),
         ("traces", f"{size(status.trace_bytes)}, on this device only" if status.trace_files else "none"),
+        ("kept sessions", f"{status.kept_sessions}, on this device only" if status.kept_sessions else None),
     ]
     show_rows(console, rows)
     for device in status.devices:

@@ -30,7 +30,8 @@ def free_place(path: Path | None) -> Path:
     place = new_place(path)
     if _is_vault(place):
         raise VaultExists(
-            f"a vault is at {place} already: `memseal status` says which; another one needs another place, --vault PATH"
+            f"a vault is at {place} already: `memseal status --vault {place}` says which;"
+            " another one needs another place, --vault PATH"
         )
     if not OsDisk().is_free(place):
         what = "a folder with other things in it" if place.is_dir() else "a file"

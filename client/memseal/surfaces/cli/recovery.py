@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from memseal.surfaces.cli import asking, exits
+from memseal.surfaces.cli.access import Access, embedder_choice
 from memseal.surfaces.cli.keys import (
     DeviceName,
     NewPassphraseFd,
@@ -14,7 +15,7 @@ from memseal.surfaces.cli.keys import (
     new_only,
     show_waiting,
 )
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, embedder_choice, open_vault
+from memseal.surfaces.cli.options import AsJson, VaultPath
 from memseal.surfaces.cli.output import notes, screen, write_json
 from memseal.surfaces.cli.pictures import show_kit, show_secret
 from memseal.surfaces.cli.places import new_place
@@ -30,20 +31,19 @@ def recovery_code(
     text: AsText = False,
     force: Force = False,
     remote: Remote = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Make a code that opens the vault without the passphrase, and show it once (in the JSON too: a secret).
 
     It is kept nowhere. If this is broken off, the code of before may have ended: make another.
     """
     files = SheetFiles(png, html, force)
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         code = opened.new_recovery_code(remote=remote)
     sheet = recovery_sheet(code, datetime.now(UTC).date())
     # Shown before the files are written: whatever becomes of them, it is not lost.
-    if as_json:
+    if access.as_json:
         write_json({"recovery_code": code, "files": files.names()})
         files.write(sheet)
         return exits.DONE
@@ -63,13 +63,13 @@ def recover(
     local: Annotated[
         bool, typer.Option("--local", help="Ask no server: for a vault that lies here and lives on none.")
     ] = False,
-    vault: VaultPath = None,
     device_name: DeviceName = None,
     code_fd: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="Read the recovery code as one line from this file descriptor."),
     ] = None,
     new_passphrase_fd: NewPassphraseFd = None,
+    vault: VaultPath = None,
     as_json: AsJson = False,
 ) -> int:
     """Come back with the recovery code when the passphrase is lost, and choose a new one.

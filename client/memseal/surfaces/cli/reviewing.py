@@ -12,36 +12,30 @@ from rich.text import Text
 
 from memseal.memory.memory import Memory
 from memseal.surfaces.cli import exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.documents import of_memory
 from memseal.surfaces.cli.life_documents import of_captured, of_exposed, of_proposal
-from memseal.surfaces.cli.memories import Limit, check_id
-from memseal.surfaces.cli.options import (
-    AsJson,
-    PassphraseFd,
-    Thread,
-    VaultPath,
-    content_of,
-    moment_of,
-    open_vault,
-)
+from memseal.surfaces.cli.options import Limit, Reason, Thread, content_of, id_shown_by, moment_of
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_list
 from memseal.surfaces.display import visible
 from memseal.vault.proposing import Proposal
 
 _MOST_BYTES: Final = 64 << 20
-ProposalId = Annotated[str, typer.Argument(metavar="ID", help="The proposal's id, as `memseal proposals` has it.")]
-Reason = Annotated[str | None, typer.Option(metavar="TEXT", help="Why; it is kept.")]
+ProposalId = Annotated[
+    str,
+    typer.Argument(
+        parser=id_shown_by("memseal proposals"), metavar="ID", help="The proposal's id, as `memseal proposals` has it."
+    ),
+]
 
 
-def proposals(
-    limit: Limit = 100, vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False
-) -> int:
+def proposals(limit: Limit = 100, *, access: Access) -> int:
     """List what waits for `accept` or `reject`: captured and held texts, and memories that say nearly the same."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.proposals(limit=limit)
         about = {memory_id: opened.get(memory_id) for each in found for memory_id in each.about}
-    if as_json:
+    if access.as_json:
         write_json({"proposals": [of_proposal(each) for each in found]})
         return exits.DONE
     for each in found:
@@ -56,36 +50,22 @@ def _show_proposal(console: Console, proposal: Proposal, about: list[Memory]) ->
     show_list(console, about if proposal.memory is None else [*about, proposal.memory])
 
 
-def accept(
-    proposal_id: ProposalId,
-    reason: Reason = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
-) -> int:
+def accept(proposal_id: ProposalId, reason: Reason = None, *, access: Access) -> int:
     """Do what a proposal says. `retract`, `restore` and `revert` undo it."""
-    check_id(proposal_id)
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         memory = opened.accept(proposal_id, reason=reason)
-    if as_json:
+    if access.as_json:
         write_json({"memory": of_memory(memory)})
     else:
         screen().print(f"accepted: now counts {memory.id}", soft_wrap=True)
     return exits.DONE
 
 
-def reject(
-    proposal_id: ProposalId,
-    reason: Reason = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
-) -> int:
+def reject(proposal_id: ProposalId, reason: Reason = None, *, access: Access) -> int:
     """Decide against a proposal, for good."""
-    check_id(proposal_id)
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         opened.reject(proposal_id, reason=reason)
-    if as_json:
+    if access.as_json:
         write_json({"rejected": proposal_id})
     else:
         screen().print(f"rejected {proposal_id}", soft_wrap=True)
@@ -94,21 +74,20 @@ def reject(
 
 def hold(
     sources: Annotated[
-        list[str] | None, typer.Argument(metavar="SOURCE…", help="`*` at the end stands for any ending.")
+        list[str] | None, typer.Argument(metavar="SOURCE", help="`*` at the end stands for any ending.")
     ] = None,
     nothing: Annotated[bool, typer.Option("--nothing", help="Hold nothing any more.")] = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Hold what these sources write for review, instead of those before; without any, show which are held."""
     if sources and nothing:
         raise exits.WrongUsage("give sources, or --nothing")
-    with open_vault(vault, passphrase_fd, read_only=not (sources or nothing)) as opened:
+    with access.open(read_only=not (sources or nothing)) as opened:
         if sources or nothing:
             opened.hold_sources(sources or [])
         held = opened.held_sources()
-    if as_json:
+    if access.as_json:
         write_json({"held_sources": list(held)})
     else:
         screen().print("\n".join(map(visible, held)) or "No source is held for review.", soft_wrap=True)
@@ -128,9 +107,8 @@ def capture(
     ] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="The source becomes capture:NAME.")] = "chat",
     thread: Thread = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Propose what the user of a conversation says about themselves. It is off until `--on`.
 
@@ -139,11 +117,11 @@ def capture(
     if (path is None) == (on is None):
         raise exits.WrongUsage("give a file of messages, or --on or --off")
     if path is None:
-        return _switch(on is True, allow or [], vault, passphrase_fd, as_json)
+        return _switch(on is True, allow or [], access)
     messages = list(_messages(_read(path)))
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         captured = opened.capture(messages, name=name, thread=thread)
-    if as_json:
+    if access.as_json:
         write_json(of_captured(captured))
         return exits.DONE
     screen().print(f"{len(captured.proposed)} proposed, {captured.known} known already", soft_wrap=True)
@@ -154,13 +132,13 @@ def capture(
     return exits.DONE
 
 
-def _switch(on: bool, allow: list[str], vault: Path | None, passphrase_fd: int | None, as_json: bool) -> int:
-    with open_vault(vault, passphrase_fd) as opened:
+def _switch(on: bool, allow: list[str], access: Access) -> int:
+    with access.open() as opened:
         try:
             opened.set_capture(on, allow=allow)
         except ValueError as error:
             raise exits.WrongUsage(str(error)) from None
-    if as_json:
+    if access.as_json:
         write_json({"capture": {"on": on, "allow": sorted(set(allow))}})
     else:
         screen().print(f"capture is {'on' if on else 'off'}", soft_wrap=True)
@@ -210,11 +188,11 @@ def _time(number: int, value: object) -> datetime:
     raise exits.WrongUsage(f"message {number}: at is no ISO 8601 time")
 
 
-def audit(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+def audit(*, access: Access) -> int:
     """Look for keys, tokens and passwords in what is stored; shows ids and counts, never a value."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.audit()
-    if as_json:
+    if access.as_json:
         write_json({"exposed": of_exposed(found)})
     else:
         console = screen()
@@ -232,14 +210,13 @@ def audit(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: 
 def forget(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words of what is to go.")],
     limit: Limit = 10,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Show what a query would forget, and change nothing: `erase` and `retract` take ids."""
-    with open_vault(vault, passphrase_fd, read_only=True) as opened:
+    with access.open(read_only=True) as opened:
         found = opened.to_erase(query, limit=limit)
-    if as_json:
+    if access.as_json:
         write_json({"memories": [of_memory(memory) for memory in found]})
         return exits.DONE
     show_list(screen(), found)

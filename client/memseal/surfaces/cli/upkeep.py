@@ -10,12 +10,11 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.text import Text
 
 from memseal.surfaces.cli import asking, documents, exits
+from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.files import progress_bar
 from memseal.surfaces.cli.keys import Remote
-from memseal.surfaces.cli.options import AsJson, PassphraseFd, VaultPath, open_vault
 from memseal.surfaces.cli.output import notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_findings, show_joined, show_status, size
-from memseal.surfaces.cli.places import vault_place
 from memseal.surfaces.cli.watching import watch
 from memseal.surfaces.display import visible
 
@@ -48,9 +47,8 @@ def sync(
         int | None,
         typer.Option(metavar="N", min=0, help="Read that invitation as one line from this file descriptor."),
     ] = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Exchange what is new with a server or a folder, which learn nothing of what is in it.
 
@@ -60,18 +58,18 @@ def sync(
     if watching:
         if accept_rollback:
             raise exits.WrongUsage("--accept-rollback is for one synchronisation: without --watch")
-        with open_vault(vault, passphrase_fd, warn=False) as opened:
-            return watch(opened, remote, as_json=as_json)
-    place = vault_place(vault)
-    passphrase = asking.passphrase(passphrase_fd)
+        with access.open(warn=False) as opened:
+            return watch(opened, remote, as_json=access.as_json)
+    access.place()  # before anything is asked
+    passphrase = access.passphrase()
     invitation = asking.invitation(invitation_fd, wanted=invited)
     newest = (asking.newer_passphrase() or passphrase) if accept_rollback else None
     with (
-        open_vault(place, passphrase_fd, warn=False, passphrase=passphrase) as opened,
+        access.open(warn=False, passphrase=passphrase) as opened,
         notes().status("synchronising"),
     ):
         report = opened.sync(remote, accept_rollback=accept_rollback, passphrase=newest, invitation=invitation)
-    if as_json:
+    if access.as_json:
         write_json(documents.of_sync(report))
     else:
         console = screen()
@@ -86,11 +84,11 @@ def sync(
     return exits.NOT_ALL if report.findings else exits.DONE
 
 
-def status(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+def status(*, access: Access) -> int:
     """Say what is here: counts, devices, findings, and what no server has yet."""
-    with open_vault(vault, passphrase_fd, read_only=True, warn=False) as opened:
+    with access.open(read_only=True, warn=False) as opened:
         found = opened.status()
-    if as_json:
+    if access.as_json:
         write_json(documents.of_status(found))
     else:
         show_status(screen(), found)
@@ -101,18 +99,17 @@ def verify(
     read_data: Annotated[
         bool, typer.Option("--read-data", help="Open every record too: the whole vault is read.")
     ] = False,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Look through the vault's files and list all that is wrong with them, with what to do.
 
-    Keys, the frame of every log and the presence of the checkpoint's parts are always looked at; with --read-data every
-    record, signature and part is opened.
+    Keys, the frame of every log, the presence of the checkpoint's parts, and the frames of traces and kept sessions are
+    always looked at; with --read-data every record, signature and part is opened, and every trace and session.
     """
-    with open_vault(vault, passphrase_fd, read_only=True, warn=False) as opened, byte_bar("reading") as progress:
+    with access.open(read_only=True, warn=False) as opened, byte_bar("reading") as progress:
         findings = opened.verify(read_data=read_data, progress=progress)
-    if as_json:
+    if access.as_json:
         write_json({"ok": not findings, "findings": documents.of_findings(findings)})
     elif findings:
         show_findings(screen(), findings)
@@ -138,14 +135,13 @@ def compact(
         bool, typer.Option("--thorough", help="Also take out of earlier checkpoints what has no effect any more.")
     ] = False,
     remote: Remote = None,
-    vault: VaultPath = None,
-    passphrase_fd: PassphraseFd = None,
-    as_json: AsJson = False,
+    *,
+    access: Access,
 ) -> int:
     """Make a checkpoint of all that is here, and drop what it covers from the logs, here and on the server."""
-    with open_vault(vault, passphrase_fd) as opened, notes().status("compacting"):
+    with access.open() as opened, notes().status("compacting"):
         done = opened.compact(remote=remote, thorough=thorough)
-    if as_json:
+    if access.as_json:
         write_json({"compacted": None if done is None else asdict(done)})
     elif done is None:
         screen().print("There is nothing to compact.")
@@ -157,9 +153,9 @@ def compact(
     return exits.NOT_ALL if done is not None and done.held_back else exits.DONE
 
 
-def reindex(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json: AsJson = False) -> int:
+def reindex(*, access: Access) -> int:
     """Give vectors to the memories that have none of the present model; broken off, it goes on next time."""
-    with open_vault(vault, passphrase_fd) as opened:
+    with access.open() as opened:
         missing = opened.status().without_vector
         with progress_bar("embedding", missing) as advance:
             done = 0
@@ -170,7 +166,7 @@ def reindex(vault: VaultPath = None, passphrase_fd: PassphraseFd = None, as_json
                 done = so_far
 
             count = opened.reindex(step)
-    if as_json:
+    if access.as_json:
         write_json({"embedded": count})
     else:
         screen().print(f"{count} memories have a vector now", soft_wrap=True)

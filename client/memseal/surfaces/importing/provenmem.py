@@ -30,6 +30,8 @@ from memseal.vault.adopting import Past, derived_id
 NAME: Final = "provenmem"
 MAGIC: Final = b"SQLite format 3\0"
 _SCHEMA = 1
+# The second where SQLite's message quotes a damaged name.
+_DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 _COLUMNS = "id, kind, text, source, tags, meta, created_at, supersedes, retracted, retract_reason"
 _QUERY = f"SELECT {_COLUMNS} FROM records ORDER BY id"  # noqa: S608 - our own text
 _REPLACED = "SELECT id, created_at FROM records WHERE id = ?"
@@ -41,7 +43,7 @@ def count_rows(path: Path) -> int:
         try:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             count: int = connection.execute("SELECT count(*) FROM records").fetchone()[0]
-        except sqlite3.Error:
+        except _DAMAGED:
             raise ImportRowError(1, "the file is a database, but not one of provenmem, or it is damaged") from None
     if version > _SCHEMA:
         raise ImportRowError(1, "the database was written by a newer provenmem than this version can read")
@@ -74,7 +76,7 @@ def _text(raw: bytes) -> str:
 def _rows(connection: sqlite3.Connection) -> Iterator[dict[str, Any]]:
     try:
         yield from map(dict, connection.execute(_QUERY))
-    except sqlite3.Error:
+    except _DAMAGED:
         raise ImportRowError(1, "the database is damaged: what was read before is brought, the rest is not") from None
 
 
@@ -113,7 +115,10 @@ def _id(fields: Mapping[str, Any]) -> bytes:
 def _replaced(fields: Mapping[str, Any], connection: sqlite3.Connection) -> bytes | None:
     if fields["supersedes"] is None:
         return None
-    row = connection.execute(_REPLACED, (fields["supersedes"],)).fetchone()
+    try:
+        row = connection.execute(_REPLACED, (fields["supersedes"],)).fetchone()
+    except _DAMAGED:
+        raise BadRow("the record that it replaces cannot be read") from None
     return None if row is None else _id(dict(row))
 
 

@@ -111,7 +111,7 @@ def _key(meta: Mapping[str, Any], passphrase: str) -> RecordKey:
             base64.b64decode(slot[name]) for name in ("kdf_salt", "wrapped_mek_iv", "wrapped_mek_ct", "wrapped_mek_tag")
         )
         cost = Cost(int(meta.get("memory_cost", 65536)), 3, 4)
-    except (KeyError, IndexError, TypeError, ValueError):
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError):  # JSON's infinity is no integer
         raise ImportRowError(1, "meta.json of the vaultmem vault is damaged: without it nothing opens") from None
     stretched = RecordKey(primitives.stretch(passphrase, salt, cost).reveal())
     try:
@@ -129,7 +129,7 @@ def _listed(folder: Path, key: RecordKey, content: bytes) -> list[tuple[str, Pat
         index = _parsed(_inflated(_open(key, content[offset:], header)))
         entries = cast("Mapping[str, Any]", index)["atom_map"]
         rows = [(entry["id"], folder / "current.atoms", int(entry["offset"]), int(entry["size"])) for entry in entries]
-    except (BadRow, KeyError, TypeError, ValueError):
+    except (BadRow, KeyError, TypeError, ValueError, OverflowError):
         raise ImportRowError(1, "the index of the vaultmem vault is damaged, or of another version") from None
     return rows
 

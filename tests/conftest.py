@@ -1,22 +1,29 @@
 """Rules for every test: no connection leaves this machine, and properties give the same answer each run."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from ipaddress import ip_address
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.server.seaweed import seaweed, seaweed_bucket
 
 __all__ = ["seaweed", "seaweed_bucket"]  # fixtures of several folders: one server for each process
 
 # `ci` is what everybody runs; `pytest --hypothesis-profile=explore` looks for new examples.
-# No deadline: what one example may take depends on what else the machine is doing.
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("explore", deadline=None, max_examples=2_000)
+# No deadline, and no look at how long the making of examples takes: that depends on what else the machine is doing.
+UNTIMED = (HealthCheck.too_slow,)
+settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=UNTIMED)
+settings.register_profile("explore", deadline=None, max_examples=2_000, suppress_health_check=UNTIMED)
 settings.load_profile("ci")
+
+# A shell that begins a run in the background lets it ignore Ctrl-C. The programs that tests start would inherit that,
+# and those that wait for the signal would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -329,9 +329,10 @@ class SanitizerBlocked(UserError):
 
     code = "sanitizer_blocked"
 
-    def __init__(self, types: tuple[str, ...]) -> None:
-        """Take the types of what was left."""
-        super().__init__(f"personal data was left and nothing was let out: {', '.join(types)}")
+    def __init__(self, types: tuple[str, ...], place: str = "") -> None:
+        """Take the types of what was left, and where it stood if a call's argument says that."""
+        where = f" in {place}" if place else ""
+        super().__init__(f"personal data was left{where} and nothing was let out: {', '.join(types)}")
         self.types = types
 
 

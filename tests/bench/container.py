@@ -9,7 +9,7 @@ Figures are medians; the machine is shared: read the ratios.
 
 `--replay` measures only the replay of a log of N records of one memory with its vector: `log` is reading, opening,
 checking and decoding them, `merge` what the open state takes to apply them, `both` what an opening does. Of processor
-time a busy machine changes less. Signatures are verified while the log is read, of each piece of 32 MiB the newest:
+time a busy machine changes less. Signatures are verified while the log is read, of each piece of 4 MiB the newest:
 the chain vouches for the records before it.
 
 `--large N` adds a vault of N memories with vectors: opening it from its checkpoint, reading all of it anew, compacting

@@ -11,6 +11,7 @@ import argparse
 import json
 import random
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -60,9 +61,14 @@ def left(clean: Clean) -> int:
     rest = clean.text
     for item in sorted(clean.report.items, key=lambda item: -len(item.standin)):
         rest = rest.replace(item.standin, " \0 ")
-    shown = fold(rest).text.casefold()
-    values = {"".join(filter(str.isalnum, fold(item.value).text.casefold())) for item in clean.report.items}
+    shown = _plain(rest)
+    values = {"".join(filter(str.isalnum, _plain(item.value))) for item in clean.report.items}
     return sum(len(value) >= SHORTEST and _as_it_may_be_written(value).search(shown) is not None for value in values)
+
+
+def _plain(text: str) -> str:
+    # The small form of some letters is a letter and a mark: İ must not end a word for that.
+    return "".join(letter for letter in fold(text).text.casefold() if not unicodedata.combining(letter))
 
 
 def _as_it_may_be_written(value: str) -> re.Pattern[str]:

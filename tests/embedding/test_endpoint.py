@@ -10,6 +10,7 @@ from memseal.embedding.endpoint import Endpoint
 from memseal.embedding.http import OpenAIEmbedder
 from memseal.errors import EmbedderAnswer, EmbedderUnavailable
 from tests.embedding.service import Answer, as_json, serving
+from tests.ports import silent_port
 
 KEY = "sk-very-secret"
 
@@ -86,21 +87,19 @@ def test_host_that_cannot_exist_is_unavailable() -> None:
 
 
 def test_no_credential_is_in_a_repr_or_message() -> None:
-    with serving(lambda _path, _request: as_json({})) as service:
-        gone = service.url
-    url = gone.replace("//", f"//ann:{KEY}@")
-    embedder = OpenAIEmbedder("small", url, KEY)
-    with pytest.raises(EmbedderUnavailable) as failed:
-        embedder.embed(["tea"])
+    with silent_port() as port:
+        gone = f"http://127.0.0.1:{port}"
+        url = gone.replace("//", f"//ann:{KEY}@")
+        embedder = OpenAIEmbedder("small", url, KEY)
+        with pytest.raises(EmbedderUnavailable) as failed:
+            embedder.embed(["tea"])
     assert KEY not in repr(embedder) + str(failed.value) + repr(Endpoint(url, "/x", KEY))
     assert gone in str(failed.value)
 
 
 def test_endpoint_that_is_not_there_is_unavailable() -> None:
-    with serving(lambda _path, _request: as_json({})) as service:
-        gone = service.url
-    with pytest.raises(EmbedderUnavailable):
-        Endpoint(gone, "/x").post({})
+    with silent_port() as port, pytest.raises(EmbedderUnavailable):
+        Endpoint(f"http://127.0.0.1:{port}", "/x").post({})
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])

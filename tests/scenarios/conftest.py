@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import own_port
+
 
 @dataclass
 class ServerProcess:
@@ -39,10 +41,11 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
     """Start servers; `store` is a bucket's address or names a folder below the test's, `options` are more words."""
     running: list[ServerProcess] = []
 
-    def start(store: str = "store", *options: str, port: int = 0) -> ServerProcess:
+    def start(store: str = "store", *options: str, port: int | None = None) -> ServerProcess:
         address = store if "://" in store else str(tmp_path / store)
         log = tmp_path / f"{store.rpartition('/')[2]}.log"
-        command = [sys.executable, "-m", "memseal_server", "--store", address, "--listen", f"127.0.0.1:{port}"]
+        listen = f"127.0.0.1:{port or own_port()}"
+        command = [sys.executable, "-m", "memseal_server", "--store", address, "--listen", listen]
         with log.open("a", encoding="utf-8") as output:
             process = subprocess.Popen(
                 [*command, *options], stdout=subprocess.PIPE, stderr=output, text=True, encoding="utf-8"

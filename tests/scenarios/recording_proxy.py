@@ -19,9 +19,11 @@ class RecordingProxy:
         self._threads[0].start()
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes `accept`, which a close leaves waiting
         self._listener.close()
         for thread in self._threads:
-            thread.join(timeout=10)
+            thread.join()
 
     def _accept(self) -> None:
         while True:

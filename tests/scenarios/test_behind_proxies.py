@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import threading
@@ -17,6 +16,7 @@ import pytest
 
 from memseal import Vault, use_ca_file
 from memseal.vault.standing import SyncState
+from tests.ports import own_port
 from tests.scenarios.conftest import StartServer
 from tests.transport.authority import make_authority
 
@@ -121,9 +121,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, start_server: StartServe
         pytest.skip(f"{request.param} is not installed")
     setup, sign = PROXIES[request.param]
     authority = make_authority(tmp_path)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = own_port()
     address = f"https://127.0.0.1:{port}"
     server = start_server("store", "--url", address).url.removeprefix("http://")
     with ExitStack() as ending:

@@ -252,7 +252,7 @@ def test_devices_end_in_the_same_state_and_nothing_is_missing(
     run_state_machine_as_test(Story, settings=settings(stateful_step_count=STEPS, max_examples=EXAMPLES))
 
 
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.integers(0, 2), st.booleans(), _breaks), max_size=16))
 def test_copies_of_a_device_end_in_the_same_state_and_nothing_is_missing(
     begun: tuple[MemoryRemote, Device, Device], tmp_path: Path, steps: list[tuple[int, bool, dict[int, Break]]]

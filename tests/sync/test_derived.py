@@ -60,6 +60,15 @@ def test_two_devices_that_make_the_same_offline_have_it_once(laptop: Device, pho
         assert device.vault.consolidate().made == ()
 
 
+def test_devices_together_make_the_run_of_a_week_once(laptop: Device, phone: Device) -> None:
+    assert laptop.vault.consolidate(if_due=True).made
+    settle(laptop, phone)
+    for number in range(20, 26):
+        phone.vault.remember(f"I fed the neighbour's tortoise, dandelion {number}", source="test")
+    assert not phone.vault.consolidate(if_due=True).made
+    assert phone.vault.consolidate().made
+
+
 def test_what_was_made_elsewhere_of_an_erased_memory_is_erased_as_well(laptop: Device, phone: Device) -> None:
     assert phone.vault.consolidate().made
     laptop.vault.erase(cup(laptop, 5))

@@ -1,6 +1,6 @@
 """A round of synchronisation against remotes that lie, lose, refuse and race: real devices, a remote in memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from memseal.sync.messages import (
     Stored,
 )
 from memseal.sync.session import PULL_LIMIT
+from memseal.vault.replica import VaultReplica
 from tests.sync.devices import Device, first_device, joined_device, restored
 from tests.sync.memory_remote import Break, MemoryRemote, StoredLog
 
@@ -472,3 +473,55 @@ def test_record_damaged_on_the_way_is_whole_after_the_next_round(pair: Pair) -> 
     pair.remote.lie = lambda _, answer: answer
     pair.one.sync()
     assert {"new", "newer"} <= contents(pair.one)
+
+
+# ── segments ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def segments_of(device: Device, starts: Mapping[bytes, End]) -> dict[bytes, list[bytes]]:
+    """Return what a device would put of each log, from where a remote has it."""
+    found = dict[bytes, list[bytes]]()
+    with device.vault._writing() as opened:
+        replica = VaultReplica(opened)
+        for stream_id in replica.logs():
+            end, segments = starts.get(stream_id), list[bytes]()
+            while (following := replica.next_segment(stream_id, end)) is not None:
+                segment, end = following
+                segments.append(segment)
+            found[stream_id] = segments
+    return found
+
+
+def ends_of(device: Device) -> dict[bytes, End]:
+    with device.vault._writing() as opened:
+        return {stream_id: log.end for stream_id, log in VaultReplica(opened).logs().items()}
+
+
+def test_what_was_just_written_is_put_as_what_is_read_again_from_its_file(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Records have more than a kilobyte each: some segments end in the midst of what was written.
+    monkeypatch.setattr("memseal.vault.replica.SEGMENT_TARGET", 5_000)
+    begun = ends_of(pair.one)
+    for number in range(8):
+        pair.one.vault.remember(f"written just now {number}", source="test")
+    fresh = [segments_of(pair.one, starts) for starts in ({}, begun)]
+    assert sum(len(segments) for segments in fresh[1].values()) > 1
+    pair.one.reopen(from_cache=False)
+    assert [segments_of(pair.one, starts) for starts in ({}, begun)] == fresh
+
+
+def test_after_a_log_was_cut_nothing_of_its_former_end_is_put(pair: Pair) -> None:
+    clone = pair.clone_of_one()
+    for number in range(3):
+        pair.one.vault.remember(f"of one {number}", source="test")
+        clone.vault.remember(f"of the clone {number}", source="test")
+    pair.one.sync()
+    report = clone.sync()  # it goes on in a fresh log, and its old one is cut where both were alike
+    assert [finding.code for finding in report.findings] == ["forked"]
+    fresh = segments_of(clone, {})
+    clone.reopen(from_cache=False)
+    assert segments_of(clone, {}) == fresh
+    pair.two.sync()
+    assert pair.two.vault.count() == 8
+    clone.close()

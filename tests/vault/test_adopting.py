@@ -1,6 +1,5 @@
 """Memories of elsewhere: taken in once, with what became of them."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,6 @@ from tests.vault.small_vault import new_folder, open_vault
 
 LONG_AGO = datetime(2020, 2, 29, 12, tzinfo=UTC)
 FIRST, SECOND = b"1" * 16, b"2" * 16
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Iterator[Vault]:
-    new_folder(tmp_path / "vault")
-    with open_vault(tmp_path / "vault") as opened:
-        yield opened
 
 
 def item(content: str, origin: str = "", past: Past | None = None, **fields: Any) -> dict[str, Any]:

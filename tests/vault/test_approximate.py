@@ -20,7 +20,8 @@ DIMENSION, COUNT = 64, 1_600
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let so few memories have an approximate index, choose few of them, and be worth a cache."""
     monkeypatch.setattr(approximation, "APPROXIMATE_FROM", 1_000)
-    monkeypatch.setattr(approximation, "_LEAST_CHOSEN", 200)
+    monkeypatch.setattr(approximation, "_LEAST_COMPARED", 200)
+    monkeypatch.setattr(approximation, "_MOST_CHOSEN", 0.5)
     monkeypatch.setattr(opening, "_CACHE_WORTH", 1)
 
 
@@ -77,7 +78,6 @@ def test_damaged_index_in_the_cache_is_named_and_made_anew(path: Path) -> None:
     cache.write_bytes(content)
     with open_vault(path) as vault:
         assert [finding.where for finding in vault.verify()] == ["cache/view.mseal"]
-        assert not vectors_of(vault)._approximation.is_ready
         assert nearest(vault) == found
     with open_vault(path) as vault:
         assert vault.verify() == []
@@ -89,7 +89,6 @@ def test_cache_that_ends_within_the_index_is_passed_over(path: Path) -> None:
     content = cache.read_bytes()
     cache.write_bytes(content[:-PREAMBLE_SIZE])
     with open_vault(path, read_only=True) as vault:
-        assert not vectors_of(vault)._approximation.is_ready
         assert len(nearest(vault)) == 5
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memseal import AsyncVault, MemsealError, Vault
+from memseal import AsyncVault, Memory, MemsealError, Vault
 from memseal.errors import PassphraseWrong, VaultClosed
 
 
@@ -63,6 +63,20 @@ async def test_a_write_that_was_begun_is_finished_though_its_task_is_cancelled(t
         with pytest.raises(asyncio.CancelledError):
             await writing
         assert await vault.count() == 1
+
+
+async def test_after_closing_every_verb_says_that_the_vault_was_closed(tmp_path: Path) -> None:
+    vault = await AsyncVault.create(tmp_path / "vault", "correct horse", embedder=None)
+    waiting = [asyncio.ensure_future(vault.remember(f"note {n}", source="test")) for n in range(5)]
+    await asyncio.sleep(0)  # all have asked for the vault's thread
+    await vault.close()
+    ends = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(end, Memory | VaultClosed) for end in ends)
+    with pytest.raises(VaultClosed):
+        await vault.count()
+    with pytest.raises(VaultClosed):
+        await vault.sync_in_background(str(tmp_path))
+    await vault.close()
 
 
 def test_every_public_verb_of_the_vault_is_there() -> None:

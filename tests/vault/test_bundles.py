@@ -299,7 +299,7 @@ def test_a_record_that_was_taken_out_is_noticed(long: Vault) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_any_damage_is_refused_or_named_and_never_believed(vault: Vault, data: st.DataObject) -> None:
     content = bytearray(written(vault))
     before = {memory.content for memory in vault.list(state="all")}

@@ -1,6 +1,5 @@
 """Capture through the vault: off until it is switched on, proposals alone, and nothing twice."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,22 +8,16 @@ import pytest
 from memseal.errors import CaptureOff
 from memseal.vault.capturing import Captured
 from memseal.vault.vault import Vault
-from tests.vault.small_vault import new_folder, open_vault
+from tests.vault.small_vault import open_vault
 
 AT = datetime(2024, 3, 13, tzinfo=UTC)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    new_folder(tmp_path / "vault")
-    return tmp_path / "vault"
-
-
-@pytest.fixture
-def vault(path: Path) -> Iterator[Vault]:
-    with open_vault(path) as vault:
-        vault.set_capture(True)
-        yield vault
+def vault(vault: Vault) -> Vault:
+    """One that captures."""
+    vault.set_capture(True)
+    return vault
 
 
 def say(vault: Vault, text: str, role: str = "user") -> Captured:

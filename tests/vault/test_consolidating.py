@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memseal.errors import MemoryInvalid, MemoryUnknown
-from memseal.memory.memory import State
+from memseal.errors import MemoryInvalid, MemoryUnknown, VaultReadOnly
+from memseal.memory.memory import State, to_microseconds
 from memseal.sanitize import Sanitizer
+from memseal.vault import writing
+from memseal.vault.consolidating import Consolidation
 from memseal.vault.vault import Vault
 from tests.vault.small_vault import everything, new_folder, open_vault
 
@@ -70,6 +72,38 @@ def test_second_run_adds_nothing_after_opening_too(vault: Vault, tmp_path: Path)
         assert again.consolidate().made == ()
 
 
+def test_run_that_is_due_is_made_once_a_week(vault: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def at(moment: datetime) -> None:
+        monkeypatch.setattr(writing, "present", lambda: to_microseconds(moment))
+
+    at(datetime(2024, 6, 2, 23, 59, tzinfo=UTC))
+    first = vault.consolidate(if_due=True)
+    assert first.made
+    for number in range(6, 12):
+        coffee(vault, number)
+    assert vault.consolidate(if_due=True) == Consolidation(None, ())
+    vault.close()
+    with open_vault(tmp_path / "vault") as again:
+        assert not again.consolidate(if_due=True).made
+        at(datetime(2024, 6, 3, tzinfo=UTC))  # a Monday
+        assert again.consolidate(if_due=True).made
+        before = everything(again)
+        assert again.consolidate().made == again.consolidate(if_due=True).made == ()
+        assert everything(again) == before
+
+
+def test_week_is_noted_also_where_there_was_nothing_to_make(tmp_path: Path) -> None:
+    new_folder(tmp_path / "empty")
+    with open_vault(tmp_path / "empty") as opened:
+        assert opened.consolidate(if_due=True).run is None
+        extent = opened.status()
+        assert opened.consolidate(if_due=True).run is None
+        assert opened.status() == extent
+        coffee(opened, 0)
+    with open_vault(tmp_path / "empty", read_only=True) as closed, pytest.raises(VaultReadOnly):
+        closed.consolidate(if_due=True)
+
+
 def test_growing_pattern_replaces_its_earlier_version_and_undo_brings_that_back(vault: Vault) -> None:
     vault.consolidate()
     (before,) = vault.list(tier="affinity")
@@ -102,6 +136,46 @@ def test_undo_takes_all_of_a_run_and_nothing_else(vault: Vault) -> None:
         vault.undo_consolidation(done.run)
     with pytest.raises(MemoryUnknown):
         vault.undo_consolidation("0" * 32)
+
+
+def test_memories_are_found_as_before_and_what_was_made_of_them_after_them(vault: Vault) -> None:
+    for number in range(6):
+        vault.remember(
+            f"Sold the old kettle, offer {number}", source="test", captured_at=START + timedelta(days=number)
+        )
+    questions = ("coffee with oat milk", "who bought the old kettle", "coffee in January 2024", "cup 3", "milk kettle")
+    before = [[(hit.memory.id, hit.why.lexical) for hit in vault.search(each, limit=50)] for each in questions]
+    assert vault.consolidate().made
+    for question, found in zip(questions, before, strict=True):
+        hits = vault.search(question, limit=50)
+        assert [(hit.memory.id, hit.why.lexical) for hit in hits[: len(found)]] == found
+        assert {hit.memory.tier for hit in hits[len(found) :]} <= {"composite", "affinity"}
+    assert {hit.memory.tier for hit in vault.search(questions[0], limit=50)} == {"atom", "composite", "affinity"}
+
+
+def test_pattern_comes_first_where_the_question_asks_for_one(vault: Vault) -> None:
+    vault.consolidate()
+    assert vault.recall("what milk do I usually have in my coffee", now=START + timedelta(days=30)).hits[
+        0
+    ].memory.tier == ("affinity")
+
+
+def test_conversation_tells_nothing_of_who_only_answers(tmp_path: Path) -> None:
+    new_folder(tmp_path / "chat")
+    with open_vault(tmp_path / "chat") as opened:
+        for number in range(6):
+            for place, (author, text) in enumerate(
+                (
+                    ("Ann", f"I had coffee with oat milk, cup {number}"),
+                    ("Bob", f"Coffee, oat milk: great, cup {number}!"),
+                )
+            ):
+                when = START + timedelta(days=5 * number)
+                opened.remember(
+                    text, source="chat", author=author, thread=f"{number}", position=place, captured_at=when
+                )
+        opened.consolidate()
+        assert [each.author for each in opened.list(tier="affinity")] == ["Ann"]
 
 
 def test_erase_reaches_what_was_made_of_a_memory(vault: Vault) -> None:

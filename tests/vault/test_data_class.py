@@ -1,11 +1,13 @@
 """General, medical, archival: fixed when the vault is made, and the same for every later slot (memory-model §3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from memseal.errors import MemoryInvalid
+from memseal.errors import DiskFull, MemoryInvalid
+from memseal.store.folder import VaultFolder
 from memseal.store.pages import LockedPages
 from memseal.vault import keys_and_devices
 from memseal.vault import vault as vault_module
@@ -37,6 +39,23 @@ def test_class_is_kept(tmp_path: Path, data_class: str) -> None:
         vault.compact()
     with Vault.open(tmp_path / "vault", PASSPHRASE, embedder=None, read_only=True) as again:
         assert again.status().data_class == data_class.lower()
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_vault_is_there_with_its_class_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    replace, steps = VaultFolder.replace, count()
+
+    def full(folder: VaultFolder, name: str, content: bytes | Iterable[bytes | bytearray]) -> None:
+        if next(steps) == step:
+            raise DiskFull("no room is left")
+        replace(folder, name, content)
+
+    monkeypatch.setattr(VaultFolder, "replace", full)
+    with pytest.raises(DiskFull):
+        create(tmp_path / "vault", "archival")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_class_is_refused_and_nothing_is_made(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What was believed when, what was done between two times, and how a wrong step is undone."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -11,25 +10,13 @@ import pytest
 from memseal.errors import MemoryState, MemoryUnknown
 from memseal.memory.memory import State
 from memseal.vault.vault import Vault
-from tests.vault.small_vault import new_folder, open_vault
+from tests.vault.small_vault import open_vault
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def day(number: int) -> datetime:
     return START + timedelta(days=number - 1)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    new_folder(tmp_path / "vault")
-    return tmp_path / "vault"
-
-
-@pytest.fixture
-def vault(path: Path) -> Iterator[Vault]:
-    with open_vault(path) as vault:
-        yield vault
 
 
 @pytest.fixture

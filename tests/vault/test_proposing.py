@@ -21,18 +21,6 @@ from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    new_folder(tmp_path / "vault")
-    return tmp_path / "vault"
-
-
-@pytest.fixture
-def vault(path: Path) -> Iterator[Vault]:
-    with open_vault(path) as vault:
-        yield vault
-
-
-@pytest.fixture
 def two(tmp_path: Path) -> Iterator[tuple[Device, Device]]:
     """Two devices that have synchronised."""
     remote = MemoryRemote()

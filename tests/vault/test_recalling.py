@@ -389,8 +389,8 @@ def test_same_fact_true_in_two_separate_periods_stays_two_memories(vault: Vault)
 
 
 def test_memory_without_a_time_of_its_own_is_of_when_it_was_written(vault: Vault) -> None:
-    vault.remember("tea", source="a")
-    assert contents(vault.recall("what did I note today?", now=datetime.now(UTC))) == ["tea"]
+    written_at = vault.remember("tea", source="a").written_at
+    assert contents(vault.recall("what did I note today?", now=written_at)) == ["tea"]
 
 
 def test_present_is_the_clock_of_this_machine_where_no_moment_is_given(vault: Vault) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from memseal.embedding.minilm import MiniLmEmbedder
 from memseal.errors import EmbedderUnavailable, FilterUnknown, VectorInvalid
 from memseal.store.folder import VaultFolder
 from memseal.vault.searching import Hit
@@ -90,6 +91,38 @@ def test_neighbours_in_a_thread_that_are_not_active_are_not_found(vault: Vault) 
     assert {hit.memory.id for hit in vault.search("boiler")} == {first.id, second.id}
     vault.retract(second.id, reason="wrong")
     assert [hit.memory.id for hit in vault.search("boiler")] == [first.id]
+
+
+def test_question_that_an_old_wording_answers_finds_what_replaced_it(vault: Vault) -> None:
+    old = vault.remember("The spare key lies under the blue pot", source="a")
+    middle = vault.supersede(old.id, "The spare key lies under the red pot", source="a")
+    new = vault.supersede(middle.id, "Lift the crimson planter beside the stairs", source="a")
+    (hit,) = vault.search("where is the spare key")
+    assert (hit.memory.id, hit.why.earlier) == (new.id, True)
+    assert not vault.search("crimson planter")[0].why.earlier
+    assert vault.search("where is the spare key", kind="fact") == []
+    vault.retract(new.id, reason="wrong")
+    assert vault.search("where is the spare key") == []
+
+
+def test_what_says_the_thing_itself_comes_before_what_once_did(vault: Vault) -> None:
+    old = vault.remember("Nora lives in Lisbon", source="a")
+    new = vault.supersede(old.id, "Nora has moved to Porto", source="a")
+    other = vault.remember("Rui lives in Lisbon", source="a")
+    assert [hit.memory.id for hit in vault.search("who lives in Lisbon")] == [other.id, new.id]
+
+
+def test_version_that_was_never_true_finds_nothing(vault: Vault) -> None:
+    old = vault.remember("The spare key lies under the blue pot", source="a")
+    vault.supersede(old.id, "Lift the crimson planter beside the stairs", source="a")
+    vault.retract(old.id, reason="wrong")
+    assert vault.search("where is the spare key") == []
+
+
+def test_who_asks_for_a_state_gets_what_has_the_words_alone(vault: Vault) -> None:
+    old = vault.remember("The spare key lies under the blue pot", source="a")
+    vault.supersede(old.id, "Lift the crimson planter beside the stairs", source="a")
+    assert [hit.memory.id for hit in vault.search("where is the spare key", state="all")] == [old.id]
 
 
 # ── filters ─────────────────────────────────────────────────────────────────────────────────────────
@@ -266,3 +299,25 @@ def test_vectors_of_another_model_are_not_compared_and_words_go_on(drinks: tuple
     assert found(vault.search("tea")) == ["a cup of tea"]
     assert vault.reindex() == 1
     assert found(vault.search("something hot")) == ["a cup of tea"]
+
+
+# ── the local model ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_shared_word_of_another_meaning_finds_nothing(tmp_path: Path) -> None:
+    folder, model = new_folder(tmp_path / "local"), MiniLmEmbedder()
+    with Vault._open(VaultFolder(folder.path, folder._disk), stretch_of(PASSPHRASE), False, model) as vault:
+        said = (
+            "I planted tomatoes and basil on the balcony",
+            "The plumber works on Saturdays",
+            "Parcel 48151623 is here",
+        )
+        vault.remember_many([{"content": text, "source": "a"} for text in said])
+        for question in ("explain desalination plants", "how does quantum chromodynamics work"):
+            assert vault.search(question) == []
+        for question, text in zip(
+            ("which plants are on the balcony", "does the plumber work on Saturdays", "status of order 48151623"),
+            said,
+            strict=True,
+        ):
+            assert found(vault.search(question))[0] == text

@@ -1,7 +1,6 @@
 """Secret-shaped text is refused or redacted at write; older items are found by an audit, without their values."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -9,7 +8,6 @@ from memseal.errors import SecretInMemory
 from memseal.privacy.rules.rule import apply
 from memseal.vault import masking
 from memseal.vault.vault import Vault
-from tests.vault.small_vault import new_folder, open_vault
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 SURE = [
@@ -33,13 +31,6 @@ FINE = [
     "tea at five",
     "see https://example.com",
 ]
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Iterator[Vault]:
-    new_folder(tmp_path / "vault")
-    with open_vault(tmp_path / "vault") as vault:
-        yield vault
 
 
 @pytest.mark.parametrize("content", SURE)

@@ -1,7 +1,6 @@
 """SQL over an open vault reads the documented tables, and nothing else."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,10 @@ import pytest
 from memseal import Vault
 from memseal.errors import SqlLimit, SqlRefused, VaultClosed
 from memseal.index.published import TABLES, Published
-from tests.vault.small_vault import new_folder, open_vault
+from tests.vault.small_vault import open_vault
 
 SPEC = Path(__file__).parent.parent.parent / "format-spec" / "sql.md"
 COUNT_FOR_EVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Iterator[Vault]:
-    with open_vault(new_folder(tmp_path / "my.vault").path) as opened:
-        yield opened
 
 
 def test_every_memory_is_a_row_whatever_its_state(vault: Vault) -> None:
@@ -72,6 +65,14 @@ def test_operations_are_the_audit_trail_in_its_order(vault: Vault) -> None:
         *(("erase", target, "asked to") for target in sorted((a.id, b.id))),
     )
     assert vault.sql("SELECT target, detail FROM operations WHERE op = 'tag'").rows == ((c.id, "t"),)
+
+
+def test_audit_trail_is_the_same_where_it_was_read_anew(vault: Vault) -> None:
+    gone = vault.remember("cashews", source="chat")
+    vault.retract(gone.id, reason="never said")
+    vault.erase(gone.id)
+    trail = vault.sql("SELECT op, target FROM operations WHERE op <> 'setting' ORDER BY counter, position").rows
+    assert trail == (("erase", gone.id),)  # as a device that reads the checkpoint has it, in which nothing else is left
 
 
 def test_traces_say_what_the_model_saw_on_a_turn(vault: Vault) -> None:
@@ -128,6 +129,12 @@ def test_statement_that_does_not_only_read_the_documented_tables_is_refused(vaul
     assert vault.sql("SELECT count(*) FROM memories").rows == ((0,),)
 
 
+@pytest.mark.parametrize("function", ["fts3_tokenizer('simple')", "FTS3_Tokenizer('simple', x'00')", "fts5(NULL)"])
+def test_function_that_tells_of_the_process_is_refused(vault: Vault, function: str) -> None:
+    with pytest.raises(SqlRefused):
+        vault.sql(f"SELECT {function}")
+
+
 def test_statement_that_takes_too_long_is_broken_off(vault: Vault) -> None:
     with pytest.raises(SqlLimit, match="longer"):
         vault.sql(COUNT_FOR_EVER, seconds=0.01)
@@ -136,6 +143,23 @@ def test_statement_that_takes_too_long_is_broken_off(vault: Vault) -> None:
 def test_value_that_is_too_large_is_refused(vault: Vault) -> None:
     with pytest.raises(SqlLimit, match="16 MiB"):
         vault.sql("SELECT zeroblob(100000000)")
+
+
+def test_answer_that_is_too_large_is_refused(vault: Vault) -> None:
+    many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9)"
+    with pytest.raises(SqlLimit, match="64 MiB"):
+        vault.sql(f"{many} SELECT zeroblob(16000000) FROM c")  # noqa: S608 - our own text
+    with pytest.raises(SqlRefused, match="columns"):
+        vault.sql("SELECT " + ", ".join(["zeroblob(16000000)"] * 101))
+    assert len(vault.sql(f"{many} SELECT zeroblob(4000000) FROM c").rows) == 9  # noqa: S608 - our own text
+
+
+@pytest.mark.parametrize("value", ["content || CAST(x'ff' AS TEXT)", "json_extract('{}', content)", "json(content)"])
+def test_error_quotes_no_row(vault: Vault, value: str) -> None:
+    vault.remember("cashews", source="chat")
+    with pytest.raises(SqlRefused) as refused:
+        vault.sql(f"SELECT {value} FROM memories")  # noqa: S608 - our own text
+    assert "cashews" not in str(refused.value)
 
 
 def test_limit_says_whether_there_are_more(vault: Vault) -> None:
@@ -162,7 +186,8 @@ def test_rows_show_no_text_in_their_repr_and_errors_no_row(vault: Vault) -> None
 
 def test_its_tables_and_sorts_are_in_memory_alone() -> None:
     """A sort that is larger than the page cache would go to a temporary file."""
-    connection = Published("SELECT 1")._connection
+    published = Published("SELECT 1")
+    connection = published._connection
     assert connection.execute("PRAGMA temp_store").fetchone() == (2,)
     assert [file for _, _, file in connection.execute("PRAGMA database_list")] == [""]
 

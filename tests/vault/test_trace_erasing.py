@@ -1,7 +1,6 @@
 """What an erase takes away is gone from the traces too, whatever happens meanwhile."""
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,17 +13,6 @@ from memseal.store.folder import TRACES, VaultFolder
 from memseal.vault import tracing
 from tests.vault.crash_disk import ALL_KEPT, Choice, Crash, CrashDisk, Mishap
 from tests.vault.small_vault import new_folder, open_vault, power_off
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return new_folder(tmp_path / "my.vault").path
-
-
-@pytest.fixture
-def vault(path: Path) -> Iterator[Vault]:
-    with open_vault(path) as opened:
-        yield opened
 
 
 def files(path: Path) -> list[Path]:

@@ -1,6 +1,5 @@
 """What was given out leaves a sealed trace, from which it is told afterwards, byte for byte."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,17 +14,6 @@ from memseal.vault import tracing
 from memseal.vault.passphrases import change
 from memseal.vault.repairing import repair
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return new_folder(tmp_path / "my.vault").path
-
-
-@pytest.fixture
-def vault(path: Path) -> Iterator[Vault]:
-    with open_vault(path) as opened:
-        yield opened
 
 
 def files(path: Path) -> list[Path]:

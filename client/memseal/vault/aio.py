@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from memseal.errors import VaultClosed
 from memseal.vault.background import LiveSync
 from memseal.vault.device import Retention
 from memseal.vault.repairing import Repair
@@ -41,6 +42,7 @@ class AsyncVault:
         """Take an open vault and its thread; apps use `create`, `open` or `join` instead."""
         self._vault = vault
         self._thread = thread
+        self._closed = False
 
     @classmethod
     async def create(cls, *args: Any, **kwargs: Any) -> Self:
@@ -83,12 +85,18 @@ class AsyncVault:
         return cls(vault, thread)
 
     async def run(self, verb: Callable[Concatenate[Vault, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run any function of the vault in its thread."""
+        """Run any function of the vault in its thread; raises `VaultClosed` after `close`."""
+        if self._closed:
+            raise VaultClosed("the vault was closed: open it again")
         work = functools.partial(verb, self._vault, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def close(self) -> None:
-        """Close the vault and end its thread; doing it twice is harmless."""
+        """Close the vault and end its thread; doing it twice is harmless.
+
+        A verb that was begun is finished; those that still wait for their turn raise `VaultClosed`.
+        """
+        self._closed = True
         try:
             await asyncio.get_running_loop().run_in_executor(None, self._vault.close)
         finally:

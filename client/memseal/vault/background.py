@@ -197,8 +197,11 @@ class LiveSync:
 
     def _pause(self) -> None:
         """Wait for the next try."""
-        while not self._is_over() and (left := self._next - time.monotonic()) > 0:
-            self._woken.clear()
+        while not self._is_over():
+            self._woken.clear()  # before the look: a `try_now` that comes after it is heard
+            left = self._next - time.monotonic()
+            if left <= 0:
+                return
             self._woken.wait(min(left, _LOOK_SECONDS))
             if self._has_slept():
                 self._next = 0.0  # perhaps it woke up in another network

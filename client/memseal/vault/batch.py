@@ -7,9 +7,9 @@ from typing import Any
 from memseal.format.content import Column, Content
 from memseal.memory.operations import (
     Head,
-    Meta,
     Operation,
     Stamp,
+    counter_after,
     decode_operation,
     encode_meta,
     encode_operation,
@@ -41,7 +41,7 @@ def compose(
     """Return the contents of records of an epoch, and the same operations with their stamps for the view."""
     contents, composed = list[Content](), list[Composed]()
     for batch in batches:
-        counter = Meta(previous, heads, ()).counter
+        counter = counter_after(previous, heads)
         values = [*batch.values, *(encode_operation(operation) for operation in batch.operations)]
         contents.append(Content(b"", False, encode_meta(previous, heads, values, epoch), batch.columns))
         decoded = [decode_operation(value, counter, position) for position, value in enumerate(batch.values)]

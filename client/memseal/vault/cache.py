@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 from memseal.errors import Finding, FormatError
 from memseal.format.derivation import cache_key
@@ -9,7 +10,7 @@ from memseal.format.fields import U53, Fields
 from memseal.format.keys import RecordKey
 from memseal.format.log import End
 from memseal.format.preamble import PREAMBLE_SIZE, Kind, Preamble, decode_preamble
-from memseal.format.primitives import sha256
+from memseal.format.primitives import sha256_of
 from memseal.index.image import SealedImage, damage, seal_image
 from memseal.store.folder import CACHE, VaultFolder
 from memseal.vault.device import CacheMark, Device
@@ -158,4 +159,4 @@ def _stored_hash(files: LogFiles, log: Log, length: int) -> bytes:
     stream_id, head = log.stream.stream_id, b"" if log.base is None else log.base.to_bytes()
     starts = range(log.start.length, length, _HASH_PIECE)
     pieces = (files.read(stream_id, start, min(start + _HASH_PIECE, length)) for start in starts)
-    return sha256(log.stream.preamble, head, *pieces)
+    return sha256_of(chain((log.stream.preamble, head), pieces))

@@ -1,7 +1,7 @@
 """Begin a vault: first keys, first keyring version, first device file; draw what later versions renew."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,9 +122,18 @@ def first_version(
 
 
 def create_folder(
-    path: Path, disk: Disk, passphrase: str, name: str, stretch: Stretch, cost: Cost = STANDARD_COST
+    path: Path,
+    disk: Disk,
+    passphrase: str,
+    name: str,
+    stretch: Stretch,
+    cost: Cost = STANDARD_COST,
+    write: Callable[[VaultFolder], None] | None = None,
 ) -> tuple[VaultFolder, Device]:
-    """Make a new vault's folder, whole or not at all; raises `VaultExists` or `PassphraseEmpty`."""
+    """Make a new vault's folder, whole or not at all; raises `VaultExists` or `PassphraseEmpty`.
+
+    `write` writes what belongs to it from the beginning, before it is there.
+    """
     check_passphrase(passphrase)
     keys, device_id = new_key_set(), secrets.token_bytes(16)
     version, _ = first_version(keys, device_id, name, stretch, cost)
@@ -133,6 +142,8 @@ def create_folder(
     def fill(folder: VaultFolder) -> None:
         save_version(folder, version)
         device.save(folder)
+        if write is not None:
+            write(folder)
 
     return VaultFolder.create(path, disk, secrets.token_hex(8), fill), device
 

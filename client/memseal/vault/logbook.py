@@ -10,7 +10,7 @@ from memseal.format.log import End, LogReader, LogWriter, Opened, Reading
 from memseal.format.preamble import PREAMBLE_SIZE, log_preamble
 from memseal.format.primitives import public_signing_key
 from memseal.index.view import Said, View, decoded
-from memseal.memory.operations import Head, Meta, decode_meta
+from memseal.memory.operations import Head, counter_after, decode_meta
 from memseal.store.folder import VaultFolder
 from memseal.vault.batch import Batch, Composed, compose, restamped
 from memseal.vault.collections_off import no_collections
@@ -19,8 +19,9 @@ from memseal.vault.keychain import Keychain
 from memseal.vault.log import Log, Settled, end_of_whole_records, is_fork, up_to, up_to_damage
 from memseal.vault.log_files import LogFiles, log_file
 
-# Bytes of a log that are held and opened at a time: enough that its fixed costs vanish.
-_PIECE = 32 << 20
+# Bytes of a log that are held and opened at a time: enough that its fixed costs vanish, and so little that what is made
+# of them stays in the processor's outer cache.
+_PIECE = 4 << 20
 # Operations that are applied at once.
 _AT_ONCE = 2048
 
@@ -90,8 +91,9 @@ class Logbook:
         while until - log.end.length > window:
             content = memoryview(self.files.read(stream_id, log.end.length, log.end.length + window))
             reading = self._reader(log).read(content, log.end, verified)
-            # One write, or damage, that is larger than a piece needs a larger one.
-            window = _PIECE if self._take_piece(log, reading, content) else 2 * window
+            # One write, or damage, that is larger than a piece needs a larger one; where one is, others may be.
+            if not self._take_piece(log, reading, content):
+                window *= 2
 
     def _take_piece(self, log: Log, reading: Reading, content: memoryview) -> bool:
         """Apply the whole writes that end in a piece of a log; False where none does.
@@ -220,9 +222,8 @@ class Logbook:
         for head in meta.heads:
             log.named[head.stream_id] = max(log.named.get(head.stream_id, 0), head.index + 1)
             log.claimed[head.stream_id] = max(log.claimed.get(head.stream_id, 0), head.counter)
-        counter = meta.counter
-        if counter > log.counter:
-            log.counter = counter
+        if meta.counter > log.counter:
+            log.counter = meta.counter
         said, findings = decoded(meta, record.content.columns, where)
         self._note_each(findings)
         return said
@@ -295,7 +296,8 @@ class Logbook:
         else:
             self.files.append(log.stream.stream_id, log.stored, *records)
         self.logs[log.stream.stream_id] = log
-        log.end, log.stored, log.counter = end, end.length, composed[-1].counter
+        log.wrote(end)
+        log.counter = composed[-1].counter
         log.named.update({head.stream_id: head.index + 1 for head in heads})
         self.torn.clear()
         return composed
@@ -315,7 +317,7 @@ class Logbook:
     def next_counter(self) -> int:
         """Return the counter that the next record written here will have."""
         log, _ = self._current(bytes(4))
-        return Meta(log.counter or self._highest_own(), self._news_for(log), ()).counter
+        return counter_after(log.counter or self._highest_own(), self._news_for(log))
 
     def _highest_own(self) -> int:
         own = [log.counter for log in self.logs.values() if log.stream.owner.id == self._device]
@@ -434,9 +436,8 @@ class Logbook:
                 meta = decode_meta(record.content.meta, log.stream.epoch)
             except FormatError:
                 continue  # it was noted when the log was read, and has no effect anywhere
-            counter = meta.counter
-            values = [restamped(value, counter, position) for position, value in enumerate(meta.operations)]
-            log.counter = max(log.counter, counter)
+            values = [restamped(value, meta.counter, position) for position, value in enumerate(meta.operations)]
+            log.counter = max(log.counter, meta.counter)
             batches.append(Batch(columns=record.content.columns, values=values))
         return batches
 
@@ -452,7 +453,7 @@ class Logbook:
             trusted = self._reader(log).read(content, at).trusted
             yield from (record for record in trusted if first <= record.place.index < last)
             if trusted:
-                at, window = up_to(trusted[-1], at, content), _PIECE
+                at = up_to(trusted[-1], at, content)
             elif len(content) < window:
                 return
             else:
@@ -524,8 +525,9 @@ class Logbook:
         """Return where a log stands at a length, or None where no record ends there."""
         if not log.start.length <= length <= log.stored:
             return None
-        if log.end.length == length:
-            return log.end
+        for known in (log.end, *reversed(log.known_ends())):
+            if known.length == length:
+                return known
         end = end_of_whole_records(memoryview(self.piece(log.stream.stream_id, log.start.length, length)), log.start)
         return end if end.length == length else None
 

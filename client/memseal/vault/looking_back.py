@@ -56,6 +56,8 @@ class LookingBack(Held):
         """
         if not isinstance(text, str):
             raise TypeError(f"what was injected is a text, not {type(text).__name__}")
+        if packet is not None and not isinstance(packet, Packet):
+            raise TypeError(f"packet is what recall returned, not {type(packet).__name__}")
         if packet is not None and packet.text not in text:
             raise ValueError("the packet's text is not in what was injected: give all that went to the model")
         checked_turn(turn)

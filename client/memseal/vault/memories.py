@@ -170,6 +170,7 @@ class Memories(Held):
         already, or was erased here, is left as it is. Raises `MemoryInvalid` or `TypeError`, naming the item.
         """
         given = list(items)
+        writing.check_items(given)
         drafts = read_items([{name: item[name] for name in item if name != "past"} for item in given])
         pasts = [item.get("past") or adopting.Past() for item in given]
         with self._writing() as opened:

@@ -11,7 +11,7 @@ from memseal.format.floor import Floor, Row
 from memseal.format.keys import CacheSecret, StretchedPassphrase
 from memseal.format.primitives import Cost, stretch
 from memseal.index.view import View
-from memseal.store.folder import CACHE, DEVICE, LOGS, VaultFolder
+from memseal.store.folder import CACHE, DEVICE, KEYRING, LOGS, VaultFolder
 from memseal.store.pages import LockedPages
 from memseal.vault import session_files
 from memseal.vault.cache import VIEW, cache_nonce, load_cache, save_cache
@@ -28,6 +28,8 @@ from memseal.vault.tracing import FENCE, Traces
 _CACHE_WORTH = 1 << 18
 # What a memory in a checkpoint counts as: to open a vault whose logs are all covered takes its time too.
 _COVERED_BYTES = 256
+# So often a vault is read anew that another process was changing meanwhile; then it is taken as it seems to be.
+_LOOKS = 8
 
 
 def stretcher(passphrase: str) -> Stretch:
@@ -72,6 +74,27 @@ def open_folder(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opene
     """
     if not folder.exists():
         raise VaultMissing(f"no vault is at {folder.path}: create one, or join with the emergency kit")
+    for _ in range(_LOOKS if read_only else 0):
+        before = _stand(folder)
+        try:
+            opened = _open(folder, stretch, read_only)
+        except MemsealError:
+            if _stand(folder) == before:
+                raise
+            continue
+        if not (opened.findings or opened.logbook.findings) or _stand(folder) == before:
+            return opened
+        # Keys or logs of after a change were read with a keyring of before.
+        opened.logbook.view.close()
+    return _open(folder, stretch, read_only)
+
+
+def _stand(folder: VaultFolder) -> tuple[bytes | None, list[str]]:
+    """Return what another process changes with every change of keys or the floor, before it removes what was there."""
+    return folder.read(DEVICE), folder.stems(KEYRING)
+
+
+def _open(folder: VaultFolder, stretch: Stretch, read_only: bool) -> Opened:
     file = read_device_file(folder)
     keyring = load_keyring(folder, file.vault_id)
     device = open_device(file, keyring.public, stretch)
@@ -184,16 +207,21 @@ def _note_put_back(opened: Opened) -> None:
     """Notice a keyring version, device file or cache that was put back; what is newer still counts.
 
     Another process may be writing beside one that only reads. It notes what it is about to store before it does, so
-    what seems to be older is looked at again with the marks of now.
+    what seems to be older is looked at again with the marks of now; and again where meanwhile the cache became another.
     """
-    found = _put_back(opened, opened.device.marks)
-    if found:
-        with contextlib.suppress(MemsealError):  # then the marks that were read first decide
-            found = _put_back(opened, decode_device_file_marks(opened.folder, opened.device))
+    nonce = cache_nonce(opened.folder)
+    found = _put_back(opened, opened.device.marks, nonce)
+    with contextlib.suppress(MemsealError):  # then the marks that were read before decide
+        while found:
+            marks = decode_device_file_marks(opened.folder, opened.device)
+            before, nonce = nonce, cache_nonce(opened.folder)
+            found = [each for each in _put_back(opened, marks, nonce) if each in found]
+            if nonce == before:
+                break
     opened.findings += found
 
 
-def _put_back(opened: Opened, marks: Marks) -> list[Finding]:
+def _put_back(opened: Opened, marks: Marks, nonce: bytes | None) -> list[Finding]:
     versions, found = opened.keychain.keyring.versions, list[Finding]()
     for version in versions[: marks.stripped]:
         if version.boxes is not None:
@@ -205,7 +233,6 @@ def _put_back(opened: Opened, marks: Marks) -> list[Finding]:
     if marks.keyring and any(own in (key for key, _ in version.signatures) for version in unknown):
         detail = "older than the keyring: it was put back, and nothing is lost by it"
         found.append(Finding("local_rollback", DEVICE, detail))
-    nonce = cache_nonce(opened.folder)
     if nonce is not None and marks.caches and nonce not in [mark.nonce for mark in marks.caches]:
         # It was passed over, unless it still says what the logs say.
         found.append(Finding("local_rollback", VIEW, "an older state was put back: it costs only time"))

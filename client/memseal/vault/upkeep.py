@@ -84,8 +84,9 @@ class Upkeep(Held):
         """Write everything to one file (or binary stream) behind a passphrase of its own; returns how many memories.
 
         The file is there whole or not at all, one that was there is replaced, and only its owner may read it. It opens
-        anywhere (`memseal.open_bundle`, `import_bundle`), holds no key of this vault, and takes 256 MiB of memory to
-        open. `progress` is called with (done, total). Raises `PassphraseEmpty` or a `DiskError`.
+        anywhere (`memseal.open_bundle`, `import_bundle`), holds no key of this vault and none of this device's traces
+        and kept sessions, and takes 256 MiB of memory to open. `progress` is called with (done, total). Raises
+        `PassphraseEmpty` or a `DiskError`.
         """
         with self._reading() as opened:
             return bundles.export_bundle(opened, target, passphrase, progress)

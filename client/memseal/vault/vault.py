@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from secrets import token_bytes
 from typing import Literal, Self
 
 from memseal.errors import (
@@ -38,6 +39,7 @@ from memseal.vault.opening import (
     clean_traces,
     drop_stale_cache,
     open_folder,
+    save_marks,
     stretcher,
 )
 from memseal.vault.remotes import Remotes
@@ -71,13 +73,9 @@ class Vault(Lifecycle, Deriving, LookingBack, Sessions, Upkeep, KeysAndDevices, 
         """
         chosen = checked_class(data_class)
         name, stretch = naming.own_name(device_name), stretcher(passphrase)
-        folder, _ = create_folder(_path(path), OsDisk(), passphrase, name, stretch, creation.COSTS[chosen])
-        vault = cls.open(folder.path, passphrase, embedder=embedder)
-        if chosen != GENERAL:
-            with vault._writing() as opened:
-                vault._write([Batch([Setting(new_id(), SETTING, chosen, present())])])
-                lock_keys(opened)
-        return vault
+        write = None if chosen == GENERAL else _class_writer(chosen, stretch)
+        folder, _ = create_folder(_path(path), OsDisk(), passphrase, name, stretch, creation.COSTS[chosen], write)
+        return cls.open(folder.path, passphrase, embedder=embedder)
 
     @classmethod
     def open(
@@ -214,11 +212,26 @@ class Vault(Lifecycle, Deriving, LookingBack, Sessions, Upkeep, KeysAndDevices, 
         """Write a repaired copy of a damaged vault to a folder that is not there or empty; the vault itself stays.
 
         `agree` is shown the plan, and says whether to go on. None where nothing is damaged, or it was not agreed to.
+        Traces and kept sessions that are sound are copied too; damage of them alone needs no copy.
         Go on with the copy alone: both are the same device. Raises as `open` does (a damaged keyring or device file
         heals by no copy: the error says what to do), or `VaultExists`.
         """
         source = VaultFolder(_path(path), OsDisk())
         return repairing.repair(source, _path(to), stretcher(passphrase), agree, progress)
+
+
+def _class_writer(data_class: str, stretch: Stretch) -> Callable[[VaultFolder], None]:
+    """Return what writes the class into a folder that is being made: there is no moment in which it lacks its own."""
+
+    def write(folder: VaultFolder) -> None:
+        opened = open_folder(folder, stretch, read_only=False)
+        try:
+            opened.logbook.write([Batch([Setting(new_id(), SETTING, data_class, present())])], token_bytes(4))
+            save_marks(opened)
+        finally:
+            opened.logbook.view.close()
+
+    return write
 
 
 def _resume(opened: Opened) -> None:

@@ -54,6 +54,7 @@ def item_embeddings(
 
     Either every item brings one, or none does, or they come as a matrix beside the items.
     """
+    check_items(items)
     own = [item["embedding"] for item in items if item.get("embedding") is not None]
     if not own:
         return [_without_embedding(item) for item in items] if any(
@@ -68,6 +69,13 @@ def item_embeddings(
     if matrix.ndim != 2:
         raise VectorInvalid("the items' embeddings are not numbers of one length")
     return [_without_embedding(item) for item in items], matrix
+
+
+def check_items(items: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `TypeError` for an item that is no mapping, naming it by its number."""
+    for number, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            raise TypeError(f"item {number} is a mapping with content and source, not {type(item).__name__}")
 
 
 def _without_embedding(item: Mapping[str, Any]) -> Mapping[str, Any]:

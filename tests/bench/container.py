@@ -52,11 +52,11 @@ from memseal.format.part import Sealed, read_run, seal_run, start_of_part
 from memseal.index.view import PassingView, Said, View
 from memseal.memory.memory import draft
 from memseal.memory.operations import Remember
-from memseal.vault.batch import Batch, compose
-from memseal.vault.logbook import Logbook
-from memseal.vault.opening import Opened
-from memseal.vault.parts import Sayings
-from memseal.vault.writing import CALLER_MODEL
+from memseal.vault.checkpoint.parts import Sayings
+from memseal.vault.folder.batch import Batch, compose
+from memseal.vault.folder.logbook import Logbook
+from memseal.vault.folder.opening import Opened
+from memseal.vault.writes.writing import CALLER_MODEL
 
 PASSPHRASE = "benchmark"
 ROOT = Path(__file__).parents[2]
@@ -342,7 +342,7 @@ _FILL = """
 import sys
 import numpy as np
 from memseal import Vault
-from memseal.vault.writing import embed_batches
+from memseal.vault.writes.writing import embed_batches
 from tests.bench.container import memories
 path, passphrase, most = sys.argv[1], sys.argv[2], float(sys.argv[3]) * 1e9
 made = np.random.default_rng(3).standard_normal((5_000, 12_288), dtype=np.float32)

@@ -30,7 +30,7 @@ from memseal.embedding import default_embedder
 from memseal.recall import Weights
 from memseal.recall.late import Effort
 from memseal.recall.rank import weigh
-from memseal.vault.searching import find, question_of
+from memseal.vault.answers.searching import find, question_of
 
 CATEGORIES = {4: "single-hop", 2: "temporal", 1: "multi-hop", 3: "open-domain", 5: "adversarial"}
 CUTS = (1, 5, 10)

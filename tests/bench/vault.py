@@ -239,7 +239,7 @@ def _open(path: Path) -> Any:
     from memseal import Vault
     from memseal.store.disk import OsDisk
     from memseal.store.folder import VaultFolder
-    from memseal.vault.opening import stretcher
+    from memseal.vault.folder.opening import stretcher
 
     stretch = _READY.setdefault(str(path), stretcher(PASSPHRASE))
     return Vault._open(VaultFolder(path, OsDisk()), stretch, False, None)

@@ -1,5 +1,6 @@
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -147,6 +148,71 @@ async def test_awaited_answer_and_awaited_stream_are_restored() -> None:
     with session.guard(Client(stream)) as safe:
         pieces = [part async for part in await safe.chat.completions.acreate(messages=MESSAGES, stream=True)]
     assert "".join(part.choices[0].delta.content or "" for part in pieces) == QUESTION
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        lambda said: {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": said},
+        lambda said: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": said}},
+        lambda said: {"type": "text", "text": said, "snapshot": said},
+        lambda said: said,
+    ],
+    ids=["responses", "messages", "a helper", "plain texts"],
+)
+def test_stream_of_any_shape_that_breaks_off_gives_what_it_held_back(event: Callable[[str], Any]) -> None:
+    client = Client(lambda said: iter([event(said[:-9]), event(said[-9:-3])]))
+    with sanitizer().guard(client) as safe:
+        first, second, rest = safe.chat.completions.create(messages=MESSAGES, stream=True)
+    assert first == event("Mail Sarah Chen at ")
+    assert second in (event(""), {**event(""), "snapshot": "Mail Sarah Chen at "} if isinstance(first, dict) else "")
+    assert "[EMAIL" in str(rest)
+
+
+def test_event_of_a_shape_that_nobody_knows_is_restored_as_it_is() -> None:
+    client = Client(lambda said: iter([{"type": "later", "words": [said, {"id": said}]}, {"words": said}, 7, None]))
+    with sanitizer().guard(client) as safe:
+        later = list(safe.chat.completions.create(messages=MESSAGES, stream=True))
+    assert later[0]["words"][0] == QUESTION
+    assert later[1:] == [{"words": QUESTION}, 7, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    content: str
+    times: tuple[str, ...] = ()
+
+
+def test_answer_in_a_data_class_keeps_its_type() -> None:
+    client = Client(lambda said: Said(said, (said,)))
+    with sanitizer().guard(client) as safe:
+        assert safe.chat.completions.create(messages=MESSAGES) == Said(QUESTION, (QUESTION,))
+
+
+@dataclass
+class Bound:
+    """A client that an earlier call gave, in the clothes of data."""
+
+    client: Client
+
+    def invoke(self, text: str) -> Any:
+        return self.client.chat.completions.create(messages=[{"role": "user", "content": text}])
+
+
+def test_object_that_can_call_the_provider_stays_guarded() -> None:
+    client = Client()
+    client.chat.bind = lambda: Bound(client)
+    with sanitizer().guard(client) as safe:
+        answer = safe.chat.bind().invoke(QUESTION)
+    assert "Chen" not in repr(client.seen)
+    assert answer.choices[0].message.content == QUESTION
+
+
+def test_call_in_which_nothing_is_personal_hands_over_the_very_objects_that_it_was_given() -> None:
+    client, messages = Client(), [{"role": "user", "content": "hello"}]
+    with sanitizer().guard(client) as safe:
+        safe.chat.completions.create(messages=messages)
+    assert client.seen[0]["messages"] is messages
 
 
 def test_guard_shows_nothing_in_its_repr() -> None:

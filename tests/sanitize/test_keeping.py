@@ -10,7 +10,7 @@ from memseal.errors import SanitizerInput, SessionLost
 from memseal.sanitize import Sanitizer
 from memseal.sanitize.acquaintances import acquaintances
 from memseal.sanitize.lexicon import lexicon
-from memseal.vault.passphrases import change
+from memseal.vault.keys.passphrases import change
 from tests.sanitize.building import SEED, rules
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 

@@ -73,6 +73,34 @@ def test_what_was_not_issued_stays(reply: str) -> None:
     assert SESSION.restore(reply) == reply
 
 
+def test_backslash_before_a_value_is_no_escape_of_its_token() -> None:
+    for text in ("C:\\a@example.com", "\\a@example.com\\", "\\\\b@example.com"):
+        sanitizer = session()
+        clean = sanitizer.sanitize(text)
+        assert "example" not in clean
+        assert sanitizer.restore(clean) == text
+
+
+def test_token_beside_a_value_comes_back_as_it_was() -> None:
+    sanitizer = session()
+    sanitizer.sanitize(TEXT)
+    for text in ("EMAIL_2a@example.com", "Sarah ChenEMAIL_2", "xEMAIL_1\\a@example.com[PHONE_"):
+        clean = sanitizer.sanitize(text)
+        assert sanitizer.restore(clean) == text
+
+
+def test_stand_in_over_the_end_of_a_line_does_not_hide_another() -> None:
+    sanitizer = Sanitizer(detector=Marked(PERSON="Chen\nX", PERSON1="Chen"), seed=SEED)  # type: ignore[arg-type]
+    assert sanitizer.restore(sanitizer.sanitize("met Chen\nX there")) == "met Chen\nX there"
+    clean = sanitizer.sanitize("met Chen\nXu there")
+    assert "Chen" not in clean
+    assert sanitizer.restore(clean) == "met Chen\nXu there"
+    for cut in range(len(clean) + 1):
+        for other in range(cut, len(clean) + 1):
+            pieces = [clean[:cut], clean[cut:other], clean[other:]]
+            assert "".join(sanitizer.restore_stream(pieces)) == "met Chen\nXu there"
+
+
 def misspellings(name: str) -> list[str]:
     """A name with one letter missing, doubled, another, or swapped with the next, but never the first."""
     places = range(1, len(name) - 1)

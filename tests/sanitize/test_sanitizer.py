@@ -387,3 +387,12 @@ def test_model_finds_names_that_no_rule_knows() -> None:
 def test_without_a_model_the_sanitizer_says_what_it_overlooks() -> None:
     assert "language model" in by_rules().missing[0]
     assert rules().missing == by_rules().sanitize("x").report.missing
+
+
+def test_name_glued_to_another_script_does_not_leave() -> None:
+    sanitizer = by_rules()
+    sanitizer.sanitize("Sarah Chen and 王小明 met")
+    clean = sanitizer.sanitize("王小明Sarah Chen, Sarah王小明, 王小明S\u200barah")
+    assert "arah" not in clean
+    assert "王小明" not in clean
+    assert sanitizer.restore(clean) == "王小明Sarah Chen, Sarah王小明, 王小明S\u200barah"

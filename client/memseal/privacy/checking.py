@@ -10,9 +10,10 @@ from memseal.privacy.lexicon import Lexicon
 from memseal.privacy.pairs import Entry, Pairs
 from memseal.privacy.spans import Span
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['-](?![sS]\b)[^\W_]+)*")
-_PART: Final = re.compile(r"[^\W_]+")
-_PACKED: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+_SCRIPTS: Final = r"\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3"  # without spaces: a word of another ends where one begins
+_PART: Final = re.compile(rf"[^\W_{_SCRIPTS}]+")
+_WORD: Final = re.compile(rf"{_PART.pattern}(?:['-](?![sS]\b){_PART.pattern})*")
+_PACKED: Final = re.compile(rf"[{_SCRIPTS}]")
 _UNMISTAKABLE: Final = 8  # so long a value is itself also where letters are glued to a number
 _SHORTEST_DATA: Final = 5  # a shorter number is in too many others to say anything
 

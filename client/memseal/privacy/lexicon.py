@@ -55,6 +55,13 @@ NOT_NAMES: Final = frozenset(
     insee nir rrn nric sin tfn passport licence license driver insurance security social birth birthday born female male
     christmas easter internet google facebook twitter instagram linkedin github python java javascript windows linux
     android ios excel word bot ai pii gdpr hipaa mr mrs ms miss dr prof sir madam lord lady
+    kennwort passwd pwd pw contraseña senha wachtwoord hasło geheimzahl wlan wifi wlan-passwort passphrase passcode
+    puk otp tan cvc2 hetu henkilötunnus personnummer fødselsnummer rut cuit cuil curp nik nin bvn nss teudat zehut
+    kimlik rijksregisternummer burgerservicenummer steuer-id steueridentifikationsnummer sécu numéro numero número
+    nummer matricule codice fiscale assignee reporter reviewer watchers watcher approver requester author maintainer
+    owner sender recipient priority severity component description resolution milestone sprint add enter press sung
+    physio git sudo generic config itin tfn abn mbi npi egn oib jmbg amka afm hkid mykad ktp cnic isbn issn doi vat
+    uuid guid sha hash checksum
     """.split()
 )
 # The most frequent words of films and encyclopedias; what is rarer may be a name all the same.
@@ -72,7 +79,10 @@ class Lexicon:
     usual: frozenset[str] = (
         frozenset()
     )  # first names so frequent that a capital makes them names, whatever else they mean
-    countries: frozenset[str] = frozenset()
+    countries: frozenset[str] = frozenset()  # as a whole: of "Solomon Islands" not "Solomon"
+    places: frozenset[str] = frozenset()  # cities and regions
+    heard: frozenset[str] = frozenset()  # what everybody knows though no list of words has it: brands, bands, programs
+    languages: frozenset[str] = frozenset()
 
     def is_word(self, word: str) -> bool:
         """Whether a word in small letters is a common one of the language, whatever else it is."""
@@ -85,6 +95,13 @@ class Lexicon:
             and word not in NOT_NAMES
             and word not in NAMES_THAT_ARE_WORDS
             and self.words.get(word, _STRONG_RANK) >= _STRONG_RANK
+        )
+
+    def is_unheard(self, word: str) -> bool:
+        """Whether a word in small letters is none that a list of words or of what is known to everybody has."""
+        return not any(
+            form in self.words or form in self.heard or form in NOT_NAMES or form in self.languages
+            for form in (word, word.removesuffix("s"))
         )
 
     def may_be_name(self, word: str) -> bool:

@@ -3,14 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from memseal.privacy import tokens
 from memseal.privacy.folding import key_of
 from memseal.privacy.lexicon import Lexicon
 from memseal.privacy.pools import Draw, Pools, draw_name, invent
 
+_T = TypeVar("_T")
 _VERSION: Final = 1
+_COUNTS: Final = 1 << 53  # of choices and numbers: nobody comes so far, and counting on takes no more than 64 bits
 # Of last names, where women's differ from men's.
 _FEMALE_ENDINGS: Final = ("а", "я", "ova", "ová", "ská", "cká", "ska", "cka", "eva", "ina", "dóttir")
 _DEFAULT_LOCALE: Final = "en"
@@ -122,7 +124,7 @@ class Pairs:
 
     def find(self, standin: str) -> Entry | None:
         """Return the pair of a stand-in that was issued."""
-        return self._by_standin.get(standin if standin.startswith("[") else standin.casefold())
+        return self._by_standin.get(_place_of(standin))
 
     def save(self) -> dict[str, Any]:
         """Return everything as plain values, to be sealed."""
@@ -140,19 +142,26 @@ class Pairs:
 
     @classmethod
     def load(cls, saved: Mapping[str, Any], lexicon: Lexicon, pools: Pools) -> "Pairs":
-        """Return the mapping that was saved; raises `ValueError` where it was saved by newer software."""
+        """Return the mapping that was saved.
+
+        Raises `KeyError`, `TypeError` or `ValueError` where it is none, or was saved by newer software.
+        """
         if saved.get("version") != _VERSION:
             raise ValueError("the mapping was saved by a newer version: update memseal")
-        made = cls(bytes(saved["seed"]), lexicon, pools)
-        made._draw = Draw(made._seed, int(saved["drawn"]))
-        made._seen = set(saved["seen"])
-        made._numbers = dict(saved["numbers"])
-        for standin, kind, surfaces in saved["entries"]:
-            entry = Entry(standin, kind, dict(surfaces))
-            made._by_standin[_place_of(standin)] = entry
+        made = cls(_checked(saved["seed"], bytes), lexicon, pools)
+        made._draw = Draw(made._seed, _count(saved["drawn"]))
+        made._seen = {_checked(word, str) for word in _array(saved["seen"])}
+        made._numbers = {label: _count(number) for label, number in _map(saved["numbers"]).items()}
+        for standin, kind, surfaces in _array(saved["entries"]):
+            shown = {case: _filled(value) for case, value in _map(surfaces).items()}
+            if not shown:
+                raise ValueError("a stand-in without a real value")
+            entry = Entry(_filled(standin), _checked(kind, str), shown)
+            made._by_standin[_place_of(entry.standin)] = entry
             made._entries.append(entry)
         for name, target in (("names", made._names), ("odd", made._odd), ("data", made._data)):
-            target.update({value: made._by_standin[_place_of(standin)] for value, standin in saved[name].items()})
+            for value, standin in _map(saved[name]).items():
+                target[value] = made._by_standin[_place_of(_checked(standin, str))]
         return made
 
     def _new_name(self, value: str, kind: str, place: str) -> Entry:
@@ -207,12 +216,45 @@ def in_case(name: str, case: str) -> str:
     return name.upper() if case == UPPER else name.lower() if case == LOWER else name
 
 
+def _checked(value: Any, kind: type[_T]) -> _T:
+    # Exactly: a true is an integer to Python, and `bytes` of an integer are as many zeros.
+    if type(value) is not kind:
+        raise TypeError("a value of another type than was saved")
+    return value
+
+
+def _array(value: Any) -> list[Any]:
+    rows: list[Any] = value
+    _checked(rows, list)
+    return rows
+
+
+def _map(value: Any) -> dict[str, Any]:
+    entries: dict[Any, Any] = value
+    _checked(entries, dict)
+    return {_checked(name, str): each for name, each in entries.items()}
+
+
+def _filled(value: Any) -> str:
+    if not (text := _checked(value, str)):
+        raise ValueError("an empty text")
+    return text
+
+
+def _count(value: Any) -> int:
+    number = _checked(value, int)
+    if not 0 <= number < _COUNTS:
+        raise ValueError("a number that no session comes to")
+    return number
+
+
 def _capitalised(value: str) -> str:
     return _WORDS.sub(lambda word: word[0][:1].upper() + word[0][1:].lower(), value)
 
 
 def _place_of(standin: str) -> str:
-    return standin if standin.startswith("[") else standin.casefold()
+    # A name over the end of a line is looked up as one on a line.
+    return standin if standin.startswith("[") else " ".join(standin.casefold().split())
 
 
 def _script(value: str) -> str:

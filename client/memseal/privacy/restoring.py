@@ -53,7 +53,7 @@ class Restorer:
             self._packed.append(escaped)
             self._escaped[escaped.casefold()] = name.casefold()
             self._beginnings.update(escaped[:length].casefold() for length in range(1, len(escaped) + 1))
-        low = name.casefold()
+        low = " ".join(name.casefold().split())  # as `_may_grow` looks it up: a name may go over the end of a line
         self._typos.take(low)
         self._beginnings.update(low[:length] for length in range(1, len(low) + 1))
         self._beginnings.update(low + ending for ending in ("e", *_ENDINGS))

@@ -27,10 +27,14 @@ _LABELS: Final = {
 _ID: Final = "ID"  # all the national identifiers: which country's it is says too much
 _NAMES: Final = "|".join(sorted((*set(_LABELS.values()), _ID), key=len, reverse=True))
 # As written, escaped for Markdown, in small letters, with a space for the line; without brackets only as written.
+# What is escaped is so at both ends: the sign before a token may have been before the value already, as in a path.
 TOKEN: Final = re.compile(
-    rf"\\?\[\s?(?P<label>(?i:{_NAMES}))(?:[ ]?\\?_[ ]?|[ -]|)(?P<number>[1-9]\d{{0,8}})\s?\\?\]"
+    rf"(?P<escaped>\\)?\[\s?(?P<label>(?i:{_NAMES}))(?:[ ]?\\?_[ ]?|[ -]|)(?P<number>[1-9]\d{{0,8}})"
+    rf"\s?(?(escaped)\\\]|\])"
     rf"|(?<![A-Za-z0-9_])(?P<bare>{_NAMES})_(?P<bare_number>[1-9]\d{{0,8}})(?![A-Za-z0-9])"
 )
+# The same without brackets inside a word: what is beside it may become a stand-in, and then it stands alone.
+LIKE: Final = re.compile(rf"{TOKEN.pattern}|(?:{_NAMES})_[1-9]\d{{0,8}}(?!\d)")
 _PREFIXES: Final = {name[:length] for name in _NAMES.split("|") for length in range(len(name) + 1)}
 _NUMBERED: Final = re.compile(rf"(?:{_NAMES})(?:[ ]?_[ ]?|[ -]|)(?:[1-9]\d{{0,8}}\s?)?")
 LONGEST: Final = 40

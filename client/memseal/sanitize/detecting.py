@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
+from memseal.privacy.doubting import WORD, believed
 from memseal.privacy.folding import Folded, fold
 from memseal.privacy.known import Known
 from memseal.privacy.lexicon import NOT_NAMES, Lexicon
-from memseal.privacy.rules import addresses, contacts, numbers, organisations, people, secrets
+from memseal.privacy.rules import addresses, contacts, numbers, organisations, people, places, secrets
 from memseal.privacy.rules.rule import apply
 from memseal.privacy.spans import Span, trimmed
 from memseal.sanitize import phones
@@ -25,9 +26,6 @@ _BASE64: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/]{8,200}={0,2}(?![\w+/=-]
 _INSIDE: Final = frozenset(
     ("EMAIL", "URL", "SECRET", "USERNAME", "CRYPTO", "IBAN", "MEDICAL_RECORD_NUMBER", "MAC_ADDRESS")
 )
-_CAPITALS: Final = re.compile(r"[^\W\d_]+(?:['-](?![sS]\b)[^\W\d_]+)*")
-# What follows an abbreviation that says what the number after it is.
-_LABEL: Final = re.compile(r"\s*(?:number\b|no\b|id\b|#|:|=|\d|[A-Z]+\d)", re.IGNORECASE)
 _LINE_OF_CAPITALS: Final = 0.8
 
 
@@ -97,19 +95,20 @@ class Detector:
         ]
         data = [span for span in data if not (span.source == "ipv4" and contacts.is_version(text, span.start))]
         data = [span for span in data if span.type != "PHONE_NUMBER" or not _overlaps_better(span, data)]
-        places = list(addresses.find(text, self._lexicon))
+        postal = list(addresses.find(text, self._lexicon))
         people_found = [
             *people.find(text, self._lexicon),
-            *organisations.find(text, self._lexicon),
-            *self._filtered(text, named),
+            *organisations.find(text, self._lexicon, postal),
+            *places.find(text, self._lexicon),
+            *believed(text, named, self._lexicon),
         ]
-        natural = [span for span in people_found if not _within(span, data) and not _within(span, places)]
+        natural = [span for span in people_found if not _within(span, data) and not _within(span, postal)]
         natural = _without_rivals(natural)
         listed = list(self._known.find(text))
         again = _mentioned_again(text, [span for span in (*natural, *listed) if span.type == "PERSON"], self._lexicon)
         spans = [
             *data,
-            *places,
+            *postal,
             *natural,
             *(span for span in again if not _within(span, data)),
             *listed,
@@ -120,50 +119,6 @@ class Detector:
             for span in spans
             if span.score >= self._thresholds.get(span.type, LEAST) and (tight := trimmed(text, span)) is not None
         ]
-
-    def _filtered(self, text: str, named: Iterable[Span]) -> Iterator[Span]:
-        for span in named:
-            words = list(_CAPITALS.finditer(text, span.start, span.end))
-            if not words:
-                continue
-            yield from self._person(text, span, words) if span.type == "PERSON" else self._other(text, span, words)
-
-    def _person(self, text: str, span: Span, words: list[re.Match[str]]) -> Iterator[Span]:
-        line = text.find("\n", span.start, span.end)
-        if line >= 0:
-            words = [word for word in words if word.end() <= line] or words[:1]
-        while words and words[0][0].casefold() in NOT_NAMES:
-            words = words[1:]
-        while words and words[-1][0].casefold() in NOT_NAMES:
-            words = words[:-1]
-        if not words or any(
-            character.isdigit() or character in "@/_=\\{}<>" for character in text[words[0].start() : words[-1].end()]
-        ):
-            return
-        known = [
-            word
-            for word in words
-            if word[0].casefold() in self._lexicon.first or word[0].casefold() in self._lexicon.last
-        ]
-        if not known and all(self._lexicon.is_word(word[0].casefold()) for word in words):
-            return
-        if not known and (span.source.endswith("recased") or text[words[-1].end() :].startswith(":")):
-            return
-        if len(words) == 1 and not known and words[0][0].casefold() in self._lexicon.words:
-            return
-        yield span._replace(start=words[0].start(), end=max(words[-1].end(), min(span.end, words[-1].end())))
-
-    def _other(self, text: str, span: Span, words: list[re.Match[str]]) -> Iterator[Span]:
-        shown = text[span.start : span.end].removesuffix("'s")
-        if all(word[0].casefold() in NOT_NAMES for word in words) or any(
-            character in "@=\\{}<>_|" for character in shown
-        ):
-            return
-        if len(words) == 1 and shown.isupper() and _LABEL.match(text, span.end):
-            return
-        if len(words) == 1 and (len(shown) < 3 or (shown.islower() and self._lexicon.is_word(shown))):
-            return
-        yield span._replace(end=span.start + len(shown), score=0.7)
 
     def _encoded(self, text: str) -> Iterator[Span]:
         for match in _BASE64.finditer(text):
@@ -213,6 +168,7 @@ def _without_rivals(spans: Sequence[Span]) -> list[Span]:
     sure = [
         span for span in spans if span.type == "PERSON" and span.score >= 0.85 and not span.source.startswith("spacy")
     ]
+    listed = [span for span in others if span.source in ("listed place", "country")]
     kept: list[Span] = []
     for span in spans:
         if (
@@ -223,6 +179,8 @@ def _without_rivals(spans: Sequence[Span]) -> list[Span]:
             continue
         if span.type != "PERSON" and any(o.start <= span.start and span.end <= o.end for o in sure):
             continue
+        if span.type == "ORGANIZATION" and any(o.start <= span.start and span.end <= o.end for o in listed):
+            continue
         kept.append(span)
     return kept
 
@@ -231,7 +189,7 @@ def _mentioned_again(text: str, found: Sequence[Span], lexicon: Lexicon) -> Iter
     """Return other places where a name that was found stands, or a part of it."""
     parts: set[str] = set()
     for span in found:
-        for match in _CAPITALS.finditer(text, span.start, span.end):
+        for match in WORD.finditer(text, span.start, span.end):
             low = match[0].casefold()
             if len(low) > 2 and low not in NOT_NAMES and (not lexicon.is_word(low) or match[0][0].isupper()):
                 parts.add(match[0])
@@ -248,10 +206,10 @@ def _recased(text: str, lexicon: Lexicon) -> str:
     letters = sum(character.isalpha() for character in text)
     capitals = sum(character.isupper() for character in text)
     if letters and capitals / letters > _LINE_OF_CAPITALS:
-        return _CAPITALS.sub(lambda word: word[0].title() if len(word[0].title()) == len(word[0]) else word[0], text)
+        return WORD.sub(lambda word: word[0].title() if len(word[0].title()) == len(word[0]) else word[0], text)
     if capitals <= 2:
-        return _CAPITALS.sub(lambda word: _as_name(word[0], lexicon), text)
-    return _CAPITALS.sub(lambda word: _softened(word[0], lexicon), text)
+        return WORD.sub(lambda word: _as_name(word[0], lexicon), text)
+    return WORD.sub(lambda word: _softened(word[0], lexicon), text)
 
 
 def _softened(word: str, lexicon: Lexicon) -> str:

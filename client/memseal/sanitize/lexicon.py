@@ -2,10 +2,13 @@
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from typing import Any, Final
 
+import faker.providers.address
+import faker.providers.date_time
 import faker.providers.person
 from zxcvbn.frequency_lists import FREQUENCY_LISTS
 
@@ -16,6 +19,15 @@ _NAMED_LAST: Final = ("last_names", "last_romanized_names", "last_kana_names")
 _FEMALE, _MALE = "f", "m"
 _PROPER, _PROPER_RANK = "english_wikipedia", 2_000
 _USUAL: Final = 600  # of either gender
+# What the lists of places are called, in the languages of all countries.
+_PLACES: Final = frozenset(
+    """
+    cities city_names real_city_names metropolitan_cities province_lgus states provinces regions region_names counties
+    """.split()
+)
+_SHORTEST_PLACE: Final = 3
+_SHORTEST_HEARD: Final = 3
+_HEARD_RANK: Final = 10_000  # the rarer ones are people's own names
 
 
 @cache
@@ -40,7 +52,16 @@ def lexicon() -> Lexicon:
                 continue  # an encyclopedia's rarer words that are first names are just that
             words[word] = min(rank, words.get(word, rank))
     usual = frozenset(FREQUENCY_LISTS["female_names"][:_USUAL]) | frozenset(FREQUENCY_LISTS["male_names"][:_USUAL])
-    return Lexicon(first, frozenset(last), words, usual, _countries())
+    return Lexicon(
+        first,
+        frozenset(last),
+        words,
+        usual,
+        countries=_countries(),
+        places=frozenset(_places()),
+        heard=_heard(first, last),
+        languages=_languages(),
+    )
 
 
 def _providers(package: Any) -> Iterable[Any]:
@@ -73,5 +94,37 @@ def _parts(names: Iterable[str]) -> Iterable[str]:
 
 def _countries() -> frozenset[str]:
     module = importlib.import_module("faker.providers.address.en_US")
-    names = [name for name in module.Provider.countries if isinstance(name, str)]
-    return frozenset(part.casefold() for name in names for part in (name, name.split()[0]) if len(part) > 3)
+    names = [name.casefold() for name in module.Provider.countries if isinstance(name, str)]
+    return frozenset(name for name in names if len(name) > _SHORTEST_PLACE)
+
+
+def _places() -> Iterable[str]:
+    """Return cities and regions of all countries that have a list of them, with and without accents."""
+    names = [
+        name
+        for provider in _providers(faker.providers.address)
+        for attribute in _PLACES & set(dir(provider))
+        for name in _listed(provider, attribute)
+    ]
+    for country in faker.providers.date_time.Provider.countries:  # with capitals, and a city for each zone of time
+        names += (country.capital, *(zone.rpartition("/")[2].replace("_", " ") for zone in country.timezones))
+    for name in names:
+        low = name.casefold()
+        if len(low) >= _SHORTEST_PLACE:
+            yield low
+            yield "".join(letter for letter in unicodedata.normalize("NFD", low) if not unicodedata.combining(letter))
+
+
+def _heard(first: Mapping[str, str], last: Set[str]) -> frozenset[str]:
+    """Return words that people choose as passwords: what everybody knows and hardly anybody is called."""
+    words = FREQUENCY_LISTS["passwords"][:_HEARD_RANK]
+    return frozenset(
+        word
+        for word in words
+        if word.isalpha() and len(word) >= _SHORTEST_HEARD and not (word in first or word in last)
+    )
+
+
+def _languages() -> frozenset[str]:
+    """Return the names of languages (ISO 639)."""
+    return frozenset(name.casefold() for name in faker.providers.person.Provider.language_names)

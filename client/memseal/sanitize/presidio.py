@@ -21,6 +21,7 @@ _LEFT_OUT: Final = frozenset(
 _ALONE: Final = 0.4  # a pattern this sure, with its check digit right, needs no word beside it
 _WITH_WORD: Final = 0.05
 _REACH: Final = 40
+_FRACTION: Final = re.compile(r"\d[.,]?\d*$")  # 2.71828182845904 has the check digit of somebody in Poland
 _DIGITS: Final = re.compile(r"\d{2}")
 
 
@@ -53,7 +54,7 @@ class PresidioNumbers:
         for recognizer, words in self._recognizers:
             for found in recognizer.analyze(text, recognizer.supported_entities, None):
                 score = _judged(text, found, words)
-                if score:
+                if score and not _FRACTION.search(text, max(0, found.start - 3), found.start):
                     yield Span(found.start, found.end, found.entity_type, score, recognizer.name)
 
 

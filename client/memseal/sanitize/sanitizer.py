@@ -22,7 +22,7 @@ from memseal.privacy.restoring import Restorer, Stream
 from memseal.privacy.spans import NATURAL, Span, resolve
 from memseal.sanitize.acquaintances import HasMemories, KeepsSessions, acquaintances
 from memseal.sanitize.detecting import Detector, Source
-from memseal.sanitize.guard import Guarded
+from memseal.sanitize.guard import guarded
 from memseal.sanitize.lexicon import lexicon
 from memseal.sanitize.model import NameModel, default_model
 from memseal.sanitize.pools import pools
@@ -71,8 +71,9 @@ class Sanitizer:
         listed = {"PERSON": people}
         for kind, given in (terms or {}).items():
             listed.setdefault(kind, []).extend(_several(given))
+        self._listed = Known(listed)
         self._detector = detector or Detector(
-            default_model() if model == "default" else model, Known(listed), sources, thresholds=thresholds
+            default_model() if model == "default" else model, self._listed, sources, thresholds=thresholds
         )
         self._allowed = {key_of(term) for term in _several(allow)}
         self._on_leak = on_leak
@@ -170,10 +171,21 @@ class Sanitizer:
     def guard(self, client: Any) -> Generator[Any]:
         """Lend a provider's client whose calls are sanitized and whose answers are restored, streamed ones too.
 
-        `messages`, `input`, `prompt`, `instructions`, `system`, `user`, `metadata` and positional texts are sanitized;
-        tool definitions and settings are the program's own, and go as they are.
+        It may be of the shape that OpenAI's has (chat completions, responses) or Anthropic's (messages), or any other:
+        all that is handed over is sanitized, or looked at where programs read it (ids, names of tools and fields), or
+        refused where it cannot be looked through (files other than pictures, tokens, objects, functions).
         """
-        yield Guarded(client, self)
+        yield guarded(client, self)
+
+    def known(self, text: str) -> list[Span]:
+        """Return what a text has of this session's values and of the names given by list; makes no stand-in."""
+        with self._busy:
+            return [*self._known(text), *self._permitted(text, self._listed.find(text))]
+
+    def personal(self, text: str) -> list[Span]:
+        """Return all that is personal in a text; makes no stand-in. Raises what `sanitize` raises."""
+        _check(text)
+        return [*self.known(text), *self._detected([text])[0]]
 
     def stream(self, escape: Callable[[str], str] = str) -> Stream:
         """Return what restores one reply piece by piece."""
@@ -204,7 +216,7 @@ class Sanitizer:
         with self._busy:
             try:
                 self._pairs = Pairs.load(saved, self._lexicon, pools(self._lexicon))
-                self._issued = {bytes(digest) for digest in saved["issued"]}
+                self._issued = {_digest_of(each) for each in saved["issued"]}
             except (KeyError, TypeError, ValueError) as error:
                 raise SanitizerInput("this is no saved session that this version knows") from error
             self._restorer = Restorer(self._pairs)
@@ -253,11 +265,14 @@ class Sanitizer:
 
     def _known(self, text: str) -> list[Span]:
         self._finder.renew()
-        return [span for span in self._finder.find(text) if key_of(text[span.start : span.end]) not in self._allowed]
+        return self._permitted(text, self._finder.find(text))
+
+    def _permitted(self, text: str, found: Iterable[Span]) -> list[Span]:
+        return [span for span in found if key_of(text[span.start : span.end]) not in self._allowed]
 
     def _lookalikes(self, text: str) -> list[Span]:
         """Return what is no stand-in here but reads like one: it gets a stand-in, and so comes back unharmed."""
-        found = [Span(match.start(), match.end(), "TEXT", 1.0, "token") for match in tokens.TOKEN.finditer(text)]
+        found = [Span(match.start(), match.end(), "TEXT", 1.0, "token") for match in tokens.LIKE.finditer(text)]
         for start, end, entry in self.restorer().issued(text):
             if not entry.standin.startswith("["):
                 found.append(Span(start, end, entry.type if entry.type in NATURAL else "TEXT", 0.98, "stand-in"))
@@ -325,6 +340,12 @@ def _check(text: str) -> None:
         raise SanitizerInput("a text is needed")
     if len(text) > MOST_CHARACTERS:
         raise SanitizerInput(f"the text has more than {MOST_CHARACTERS:,} characters: cut it into several")
+
+
+def _digest_of(value: Any) -> bytes:
+    if type(value) is not bytes:
+        raise TypeError("a digest that is no byte string")
+    return value
 
 
 def _digest(text: str) -> bytes:

@@ -21,7 +21,7 @@ from memseal.store.folder import VaultFolder
 from memseal.sync.messages import GetHeads, GetLog
 from memseal.transport import answers
 from memseal.transport.folder import FolderTransport
-from memseal.vault import keychain
+from memseal.vault.folder import keychain
 from tests.bench.fuzzing import mutation, samples
 from tests.bench.fuzzing.target import Target
 from tests.interop.manifest import octets

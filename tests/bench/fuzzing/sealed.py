@@ -30,9 +30,9 @@ from memseal.format.records import HEADER_SIZE, frame, seal_record
 from memseal.index.image import SealedImage
 from memseal.index.view import View, decoded
 from memseal.memory.operations import decode_meta, decode_operation, encode_operation
-from memseal.vault.bundles import read_bundle
-from memseal.vault.checkpoints import stamped_operations
-from memseal.vault.device import decode_marks
+from memseal.vault.copies.bundles import read_bundle
+from memseal.vault.folder.checkpoints import stamped_operations
+from memseal.vault.folder.device import decode_marks
 from tests.bench.fuzzing import mutation, samples
 from tests.bench.fuzzing.mutation import bodies_of, framed, packed
 from tests.bench.fuzzing.target import Target

@@ -19,7 +19,7 @@ if __name__ == "__main__":
 import numpy as np
 
 from memseal import Vault
-from memseal.vault.checkpoints import read_manifest, read_part
+from memseal.vault.folder.checkpoints import read_manifest, read_part
 from tests.vault.small_vault import new_folder, open_vault
 
 _LETTERS: Final = "bcdfghjklmnprstvz"

@@ -15,7 +15,7 @@ from memseal import Vault
 from memseal.index import approximation
 from memseal.store.disk import OsDisk
 from memseal.store.folder import VaultFolder
-from memseal.vault.opening import stretcher
+from memseal.vault.folder.opening import stretcher
 from tests.bench.scaling import corpus
 from tests.bench.vault import PASSPHRASE, folder_bytes, peak_megabytes
 

@@ -14,7 +14,7 @@ import aiohttp
 
 from memseal import Vault
 from memseal.format import content
-from memseal.vault.logbook import Logbook
+from memseal.vault.folder.logbook import Logbook
 from tests.bench.syncing.world import PASSPHRASE, filled, items, program, server, stored_bytes, vectors
 from tests.transport.cutting import cutting
 

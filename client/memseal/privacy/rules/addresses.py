@@ -31,7 +31,7 @@ _PREFIXES = """rue|avenue|av|ave|boulevard|bd|blvd|place|chemin|allée|allee|imp
     |rodovia|ul|ulica|aleja|al|os|plac|pl|ulitsa|улица|ул|проспект|пер|jalan|jl|jln|
     str|strada|calea|bulevardul|n|s|e|w|út|am|an\\s+der|im|auf\\s+dem|zum|zur|der|de|van|sokak|cadde|mahalle|võ|västra|östra|norra|södra|unit|box"""
 _CAPITAL = r"[^\W\d_a-zà-öø-ÿ][\w'’.-]*"
-_NUMBER = r"\d{1,6}(?:[-/]\d{1,5})?[A-Za-z]?"
+_NUMBER = r"\d{1,6}(?:[-/]\d{1,5})?(?:[A-Za-z]\b|[ ](?:bis|ter|quater)\b)?"
 _PARTICLE = (
     r"(?:de\s+la|de\s+las|de\s+los|du|de|des|da|do|das|dos|di|del|della|van|von|der|den|la|le|el|al|of|the|e|y|av|på)"
 )
@@ -57,7 +57,7 @@ _STREETS: Final = tuple(
         (
             (
                 rf"(?<![\w.])(?:{_CAPITAL}[ ]){{1,3}}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Crescent"
-                rf"|Terrace|Court|Square|Alley|Parkway|St|Ave|Rd|Ln|Blvd|Dr|tér|utca|körút|rakpart|út"
+                rf"|Terrace|Court|Square|Alley|Parkway|St|Ave|Rd|Ln|Blvd|tér|utca|körút|rakpart|út"
                 rf"|u)\b\.?(?:\s+\d{{1,4}}[A-Za-z]?\b\.?)?"
             ),
             re.NOFLAG,
@@ -84,6 +84,45 @@ _STREETS: Final = tuple(
                 rf"|vicolo|largo|strada|contrada|borgo|calle|c/|avenida|avda\.?|paseo|plaza|camino|carrer|ronda|glorieta|pasaje"
                 rf"|rambla|rua|travessa|praça|alameda|rodovia|ladeira|quadra|ul\.|ulica|al\.|aleja|plac|pl\.|os\."
                 rf"|улица|ул\.|jalan|jl\.)\s+(?:{_PARTICLE}\s+){{0,2}}{_NAME}(?:,?\s+{_NUMBER}\b\.?)"
+            ),
+            re.NOFLAG,
+        ),
+        # 1-7-1 Konan, Minato-ku, Tokyo 108-0075
+        (
+            (
+                rf"(?<![\w.-])\d{{1,3}}(?:-\d{{1,3}}){{1,2}}[ ,]+{_NAME},\s+{_CAPITAL}(?:,\s+{_CAPITAL}){{0,2}}"
+                rf"(?:,?\s+\d{{3}}-\d{{4}}\b)?"
+            ),
+            re.NOFLAG,
+        ),
+        # Av. Paulista 1578
+        (
+            (
+                rf"(?<![\w.])(?:Av|Avda|Avd|Bd|Bld|Pl|Pza|R|Cl|Ctra|Str|Ul)\.\s+(?:{_PARTICLE}\s+){{0,2}}{_NAME},?\s+"
+                rf"(?:n[º°o]\.?\s*)?{_NUMBER}\b"
+            ),
+            re.NOFLAG,
+        ),
+        # Flat 602, Lotus Towers, MG Road, Bengaluru 560001
+        (
+            (
+                rf"(?<![\w.])(?:Flat|Apt\.?|Plot|No\.|Unit|House|Block|Shop|Door|Lot|Villa)\s+\#?\d+[A-Za-z]?,\s+{_NAME}"
+                rf"(?:,\s+(?:{_NAME}|{_NUMBER})){{1,4}}(?:\s+\d{{5,6}}\b)?"
+            ),
+            re.NOFLAG,
+        ),
+        # Calle Serrano; Boulevard Gambetta; Rosenstraße: no place is called so, whatever comes after
+        (
+            (
+                rf"(?<![\w.])(?:[Rr]ue|[Cc]alle|[Cc]arrer|[Aa]venida|[Bb]oulevard|[Ii]mpasse|[Pp]iazza|[Vv]iale|[Rr]ua|[Uu]lica|ul\.|[Pp]raça|[Jj]alan)"
+                rf"\s+(?:{_PARTICLE}\s+|d[’']|l[’'])*{_NAME}"
+            ),
+            re.NOFLAG,
+        ),
+        (
+            (
+                rf"(?<![\w.-]){_CAPITAL}(?<=[^\W\d_]{{6}})(?<=traße|rasse|traat|gatan|racht|allee|vägen|gasse)"
+                rf"(?![\w-])"
             ),
             re.NOFLAG,
         ),
@@ -183,6 +222,7 @@ _REST: Final = re.compile(
     _flat(
         rf"""(?:[ \t]*[,\n][ \t]*(?:>[ ]*)?(?:,[ ]*)?|[ ]+)(?:
         (?:Apt|Apartment|Suite|Ste|Unit|Flat|Room|Floor|Box|Fl)\b\.?\s*\#?\d+[A-Za-z]?\b
+        |(?:m|lok|et|apto)\.[ ]?\d+[A-Za-z]?\b
         |(?:DPO|APO|FPO)\s+A[AEP]\s+\d{{5}}
         |(?:[A-Z]{{1,2}}\d[A-Z\d]?[ ]?\d[A-Z]{{2}})\b
         |\d{{4}}[ ]?[A-Z]{{2}}\b|\d{{2}}-\d{{3}}\b|\d{{5}}-?\d{{3}}\b|\d{{3}}[ ]\d{{2}}\b
@@ -230,11 +270,16 @@ def _end(text: str, end: int, lexicon: Lexicon) -> int:
         if town is not None:
             apart = piece[0][0] in ",\n" or "," in piece[0] or "\n" in piece[0]
             if _STOP.match(town) or (
-                not apart and town.split()[0].casefold() not in lexicon.countries and not _postcode_before(text, end)
+                not apart and not _begins_with_country(town, lexicon) and not _postcode_before(text, end)
             ):
                 return end
         end = piece.end()
     return end
+
+
+def _begins_with_country(town: str, lexicon: Lexicon) -> bool:
+    words = town.casefold().split()
+    return any(" ".join(words[:length]) in lexicon.countries for length in range(1, len(words) + 1))
 
 
 def _postcode_before(text: str, end: int) -> bool:

@@ -64,6 +64,9 @@ def _has_digits(text: str) -> bool:
     return len(checksums.digits_of(text)) >= 4
 
 
+_AMOUNT: Final = re.compile(r"\d{1,3}(?:[ .,]?\d{3})*[.,]\d{1,2}")  # of a tax: VAT 204.92
+
+
 def _coordinates(text: str) -> bool:
     latitude, _, longitude = text.partition(",")
     return abs(float(latitude)) <= 90 and abs(float(longitude)) <= 180
@@ -78,7 +81,7 @@ _IDENTIFIERS: Final = r"""
     |nino|ni|national\s+insurance|nhs|chi|utr|ppsn?|sin|ohip|ramq|tfn|abn|ird|nhi
     |aadha+r|pan|epic|uidai|nin|bvn|cnic|nicop|nid|nic|nik|ktp|nric|fin|mykad|ic|hkid|philsys|sss|umid|cccd|cmnd|iqama|emirates\s+id|kra
     |ssnit|sa\s+id|teudat\s+zehut|my\s?number|マイナンバー|주민등록번호|외국인등록번호|身份证(?:号码?)?|身分證(?:字號)?|เลขบัตรประชาชน
-    |รหัสประชาชน|תעודת\s+זהות|رقم\s+الهوية|الرقم\s+القومي|کد\s+ملی|инн|снилс|паспорт|рнокпп|егн|јмбг|αμκα|αφμ|αδτ
+    |รหัสประชาชน|(?:תעודת|מספר)\s+זהות|رقم\s+الهوية|الرقم\s+القومي|کد\s+ملی|инн|снилс|паспорт|рнокпп|егн|јмбг|αμκα|αφμ|αδτ
     |steuer-?(?:id|identifikationsnummer|nummer)|sozialversicherung(?:snummer)?|sv-?nr|svnr|rentenversicherungsnummer|versichertennummer|kvnr
     |krankenversicherungsnummer|führerschein|personalausweis(?:nummer)?|ausweis(?:nummer)?|ahv|avs|ahv-?nr
     |s[ée]cu(?:rit[ée]\s+sociale)?|insee|nir|carte\s+(?:vitale|d'identité)|niss|rijksregisternummer|registre\s+national|matricule
@@ -221,7 +224,7 @@ RULES: Final = (
             r"(?=[\w. /-]*\d)[A-Z]{0,6}[\d][\dA-Z]{0,5}(?:[ ./-]?[\dA-Z]{1,6}){0,6}(?:\([\dA]\))?",
         ),
         0.9,
-        accept=lambda text: 5 <= len(checksums.digits_of(text)) <= 20,
+        accept=lambda text: 5 <= len(checksums.digits_of(text)) <= 20 and not _AMOUNT.fullmatch(text),
     ),
     Rule(
         "passport",
@@ -259,6 +262,12 @@ RULES: Final = (
         "MEDICAL_RECORD_NUMBER",
         compiled(r"(?<![\w-])(?:MRN|MED|PAT|PT|HOSP|EMR|EHR)[-#:]?\d{5,12}(?![\w-])"),
         0.95,
+    ),
+    Rule(
+        "record before its name",
+        "MEDICAL_RECORD_NUMBER",
+        compiled(r"(?<![\w-])[A-Z]{0,4}-?\d{5,10}(?=\s+MRN\b)"),
+        0.9,
     ),
     Rule(
         "employee",

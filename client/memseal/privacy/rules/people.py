@@ -49,9 +49,35 @@ _STRONG_CUES: Final = re.compile(
     |\b(?:what's|what\s+is)\s+your\s+(?:\w+\s+)?name\?\s*(?:user:\s*)?)$""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Before these, in small letters too, somebody stands.
+_SOMEBODY: Final = re.compile(
+    r"\b(?:ask(?:ed|ing)?|tell|told|call(?:ed|ing)?|text(?:ed|ing)?|ping|remind|invite|dear|met|meet|meeting|did"
+    r"|does|has|why\s+did"
+    r"|who(?:'s|\s+is)|(?:my|your|his|her|our|their)\s+\w+|hi|hey|from|with|and|that\s+(?:guy|girl|man|woman)|said"
+    r"|thank|thanks|by|for|to|is)[ ,]+$",
+    re.IGNORECASE,
+)
+_TO_SOMEBODY: Final = re.compile(r"\b(?:say\s(?:hi|hello|thanks)\sto|ask|tell|thank)\s$", re.IGNORECASE)
+_ADDRESSED: Final = re.compile(
+    r"\b(?:ask(?:ed|ing)?|tell|told|call(?:ed|ing)?|text(?:ed|ing)?|ping|remind|invite|dear|met)[ ]$", re.IGNORECASE
+)
 _LOOK_BACK: Final = 48
+_OPENING, _CLOSING = "\"'(>|[;,\t", "\"')<|];,\t"  # of cells, tags and literals
+_SHORTEST_UNHEARD: Final = 3
+_LONGEST_UNHEARD: Final = 3  # words: a longer run is another language
+_KNOWN_WORDS: Final = 3  # of a line that is in English
+_NEAR: Final = 400  # characters: what is farther away in a line says nothing of this place, and costs time
+_VOWEL: Final = re.compile(r"[aeiouyà-öø-ÿ]")
+_LONGEST_ABBREVIATION: Final = 4
+# They begin sentences, whatever is called like them elsewhere: My Kindle broke.
+_BEGINNINGS: Final = frozenset(
+    "a an my we he she it i if in on at to of as is be or no so do go am by up us me".split()
+)
 _BY_ADDRESS: Final = re.compile(r"[\"']?(?:</?\w+>|\s*[,;:\-–|]|)\s*(?:<\w+>|[\"'(<\[])?\s?[\w.+%-]+@")
 _QUOTED_BY_ADDRESS: Final = re.compile(r"[\"']\s*<[\w.+%-]+@")
+_DAY: Final = re.compile(
+    r"(?:Jan|Mar|Jun|Jul|Aug|April|June|May|August)\.?\s\d{1,4}\b"
+)  # of a month that is a name too
 _GREETING: Final = re.compile(
     r"^[ \t>]*(?:hi|hello|hey|dear|thanks|thank you|cheers|hallo|liebe[rs]?|hola|querid[oa]|cher|chère|bonjour|caro"
     r"|cara|ciao|olá|beste|kære|hej|cześć|drogi|droga)[ ,]+"
@@ -67,9 +93,15 @@ _DEEDS: Final = re.compile(
     r"\s+(?:will|would|said|says|called|asked|told|wrote|replied|signed|works|lives|moved|met|owes"
     r"|paid|sent|thinks|wants|needs|lost|bought|got|has|had)\b"
 )
+# What people do, and programs and companies do not.
+_HUMAN: Final = re.compile(
+    r"\s+(?:said|says|asked|told|wrote|replied|owes|thinks|texted|shouted|laughed|cried|married|retired|resigned"
+    r"|smiled|lives"
+    r"|met|hates|loves)\b"
+)
 _PLURAL: Final = re.compile(r"\b[Tt]he (?P<name>[A-Z][^\W\d_]+?)e?s(?=['’]|\b)")
 _WITH_NICKNAME: Final = re.compile(
-    rf"(?:{TITLE}\.?\s+)?(?P<first>[^\W\d_]+)(?:\s[A-Z]\.)?\s[(\"“'][^\W\d_]+[)\"”']\s[^\W\d_]+(?:-[^\W\d_]+)?"
+    rf"(?:{TITLE}\.?\s+)?(?P<first>[^\W\d_]+)(?:\s[A-Z]\.)?\s[(\"“'](?P<nickname>[^\W\d_]+)[)\"”']\s[^\W\d_]+(?:-[^\W\d_]+)?"
 )
 _LIST: Final = re.compile(
     r"(?<![\w.])[^\W\d_][\w'’-]*(?:,\s[^\W\d_][\w'’-]*)*,?\s(?:and|or|&|und|et|y|e)\s[^\W\d_][\w'’-]*(?![\w-])"
@@ -87,7 +119,8 @@ _ITEM: Final = re.compile(
 _SPEAKER: Final = re.compile(r"^[ \t>*•-]*(?P<value>[^\W\d_]{3,20}(?:[ ][^\W\d_]{2,20})?):\s", re.MULTILINE)
 # Endings of last names in Cyrillic.
 _SLAVIC: Final = re.compile(
-    r"(?:(?:[оеё]в|ин)(?:а|у|ым|е|ой)?|[сц]к(?:ий|ая|ого|ому|им|ой|ую)|енко|(?:чук|юк|ич)(?:а|у|ем|ом|е)?|вн(?:а|ы|е|у|ой))$"
+    r"(?:(?:[оеё]в|ин)(?:а|у|ым|е|ой)?|[сц]к(?:ий|ая|ого|ому|им|ой|ую)|енко|(?:чук|юк|ич)(?:а|у|ем|ом|е)?|вн(?:а|ы"
+    r"|е|у|ой))$"
 )
 _HAN: Final = re.compile(
     r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{2,4}(?![\u4e00-\u9fff])|(?:(?<=[叫找给和是问让])|(?<=姓名)"
@@ -133,7 +166,8 @@ def _runs(text: str, words: Sequence[Word], lexicon: Lexicon) -> Iterator[list[W
         if run and not (_GAP.fullmatch(text, run[-1].end, word.start) and _close(text, run[-1], word)):
             yield from _complete(run)
             run = []
-        if fits or (run and word.low in _PARTICLES and len(word.low) < 5):
+        begins = not run and word.low in _BEGINNINGS
+        if (fits and not begins) or (run and word.low in _PARTICLES and len(word.low) < 5):
             run.append(word)
         else:
             yield from _complete(run)
@@ -193,23 +227,66 @@ def _score(text: str, run: list[Word], lexicon: Lexicon) -> float:
             return 0.75
         if len(weak) == len(full) and text[run[0].start : run[-1].end].isupper():  # no cue is in capitals
             return 0.65
-        return 0.7 if _CUES.search(before) and not any(lexicon.is_word(word.low) for word in full) else 0.0
-    if not full:
+        if _CUES.search(before) and not any(lexicon.is_word(word.low) for word in full):
+            return 0.7
+        return _of_unheard(text, full, bool(weak), lexicon)
+    if not full or _is_abbreviation(text, run) or _DAY.match(text, run[0].start):
         return 0.0
     if len(run) > 1 and weak:  # initials around one name: J. R. Ellison
         return 0.85
     if len(run) > 2 and not lexicon.is_word(full[0].low) and text[run[0].end] == ".":  # U. U. Aleksandersen
         return 0.75
     if known:
-        return 0.85 if _CUES.search(before) or _VERBS.match(text, run[-1].end) else 0.62
+        if _CUES.search(before) or _VERBS.match(text, run[-1].end):
+            return 0.85
+        return 0.62 if _is_just_a_name(full[0].low, lexicon) else 0.0
+    if _HUMAN.match(text, run[-1].end) and lexicon.is_unheard(full[0].low):
+        return 0.62
     if weak and not lexicon.is_word(full[0].low):
         return 0.6 if _CUES.search(before) or _VERBS.match(text, run[-1].end) else 0.0
     if weak and full[0].low in lexicon.first:
         if _mid_sentence(before) and (_VERBS.match(text, run[-1].end) or text.startswith(("'s ", "’s "), run[-1].end)):
             return 0.62
-        if _DEEDS.match(text, run[-1].end):
+        if _DEEDS.match(text, run[-1].end) or _ADDRESSED.search(before):
             return 0.62
     return 0.0
+
+
+def _of_unheard(text: str, full: Sequence[Word], some_known: bool, lexicon: Lexicon) -> float:
+    """Judge words that are no words of the language: names of many countries are in no list."""
+    if any(len(word.low) < _SHORTEST_UNHEARD and not some_known for word in full):
+        return 0.0
+    if any("'" in word.low or sum(letter.isupper() for letter in text[word.start : word.end]) > 1 for word in full):
+        capitals = text[full[0].start : full[-1].end].isupper() and all(
+            len(word.low) > _LONGEST_ABBREVIATION for word in full
+        )
+        return 0.62 if capitals and all(lexicon.is_unheard(word.low) for word in full) else 0.0
+    names = [word.low in lexicon.first or word.low in lexicon.last for word in full]
+    if some_known:
+        rest = [word.low for word, name in zip(full, names, strict=True) if not name]
+        return 0.65 if not any(lexicon.is_word(low) or low in lexicon.heard for low in rest) else 0.0
+    if all(lexicon.is_unheard(word.low) for word in full):
+        return 0.6
+    before, after = text[: full[0].start][-1:], text[full[-1].end :][:1]
+    cell = before != "" and after != "" and before in _OPENING and after in _CLOSING
+    return 0.6 if cell and not any(lexicon.is_word(word.low) or word.low in lexicon.heard for word in full) else 0.0
+
+
+def _is_just_a_name(low: str, lexicon: Lexicon) -> bool:
+    """Whether a first name means nothing else, not even a rarer thing (Yoga)."""
+    return low in lexicon.usual or (low not in lexicon.words and low not in lexicon.languages)
+
+
+def _is_abbreviation(text: str, run: Sequence[Word]) -> bool:
+    """Whether one word is in capitals and short, where others are not: the NAS is full."""
+    shown = text[run[0].start : run[-1].end]
+    return (
+        len(run) == 1
+        and shown.isascii()
+        and shown.isupper()
+        and len(shown) <= _LONGEST_ABBREVIATION
+        and not text.isupper()
+    )
 
 
 def _mid_sentence(before: str) -> bool:
@@ -232,14 +309,14 @@ def _shaped(text: str, lexicon: Lexicon) -> Iterator[Span]:
         ):
             yield Span(match.start(), match.end(), "PERSON", 0.75, "family")
     for match in _WITH_NICKNAME.finditer(text):
-        if match[0][0].isupper() and match["first"].casefold() in lexicon.first:
+        if match[0][0].isupper() and match["nickname"][0].isupper() and match["first"].casefold() in lexicon.first:
             yield Span(match.start(), match.end(), "PERSON", 0.9, "name with nickname")
     for match in _LIST.finditer(text):
         yield from _listed(match, lexicon)
     for match in _GREETING.finditer(text):
         words = match["value"].split()
         if all(
-            word[0].isupper() and (_is_strange(low := word.casefold(), lexicon) or lexicon.is_first(low))
+            word[0].isupper() and not lexicon.is_word(low := word.casefold()) and low not in lexicon.heard
             for word in words
         ):
             yield Span(*match.span("value"), "PERSON", 0.8, "greeted")
@@ -260,7 +337,7 @@ def _shaped(text: str, lexicon: Lexicon) -> Iterator[Span]:
             yield Span(*match.span("value"), "PERSON", 0.62, "name on a line")
     for match in _SPEAKER.finditer(text):
         words = match["value"].split()
-        if all(word[0].isupper() and not word.isupper() and _is_strange(word.casefold(), lexicon) for word in words):
+        if all(word[0].isupper() and word[1:].islower() and _is_strange(word.casefold(), lexicon) for word in words):
             yield Span(*match.span("value"), "PERSON", 0.65, "speaker")
 
 
@@ -296,6 +373,12 @@ def _in_small_letters(text: str, words: Sequence[Word], lexicon: Lexicon) -> Ite
             continue
         cued = _STRONG_CUES.search(text, max(0, word.start - _LOOK_BACK), word.start) is not None
         known = len(word.low) > 2 and lexicon.is_first(word.low) and not lexicon.is_word(word.low)
+        if not known and _TO_SOMEBODY.search(text, max(0, word.start - _LOOK_BACK), word.start) is not None:
+            known = (
+                len(word.low) > 2
+                and (word.low in lexicon.first or lexicon.is_unheard(word.low))
+                and not lexicon.is_word(word.low)
+            )
         if not (known or (cued and not _plain(word.low, lexicon))) or not _without_capitals(text, word.start):
             continue
         start, end = _start_in_small_letters(text, words, place, lexicon), word.end
@@ -304,6 +387,46 @@ def _in_small_letters(text: str, words: Sequence[Word], lexicon: Lexicon) -> Ite
                 break
             end = following.end
         yield Span(start, end, "PERSON", 0.7, "name in small letters")
+    yield from _unheard_in_small_letters(text, words, lexicon)
+
+
+def _unheard_in_small_letters(text: str, words: Sequence[Word], lexicon: Lexicon) -> Iterator[Span]:
+    """Return two or three words side by side that are none, in an English line of small letters."""
+    if not any(text[word.start].islower() for word in words):
+        return
+    run: list[Word] = []
+    for word in (*words, None):
+        joined = word is not None and (not run or text[run[-1].end : word.start] == " ")
+        if word is not None and joined and _is_no_word(text, word, lexicon):
+            run.append(word)
+            continue
+        if run and _is_name_in_small_letters(text, run, lexicon):
+            yield Span(run[0].start, run[-1].end, "PERSON", 0.62, "unheard name in small letters")
+        run = [word] if word is not None and _is_no_word(text, word, lexicon) else []
+
+
+def _is_no_word(text: str, word: Word, lexicon: Lexicon) -> bool:
+    name = (word.low in lexicon.first or word.low in lexicon.last) and not lexicon.is_word(word.low)
+    return (
+        text[word.start].islower()
+        and len(word.low) >= _SHORTEST_UNHEARD
+        and (name or (lexicon.is_unheard(word.low.partition("-")[0]) and _VOWEL.search(word.low) is not None))
+    )
+
+
+def _is_name_in_small_letters(text: str, run: Sequence[Word], lexicon: Lexicon) -> bool:
+    if not 2 <= len(run) <= _LONGEST_UNHEARD:
+        return False
+    start, end = run[0].start, run[-1].end
+    before, after = text[max(0, start - 2) : start].rstrip(" ,")[-1:], text[end : end + 2].lstrip(" ,")[:1]
+    begins = not before or before in "\n."
+    if not (begins or before.isalpha()) or not (not after or after.isalpha() or after in "'?!.\n"):
+        return False
+    cued = begins or "," in text[start - 2 : start]
+    if not cued and _SOMEBODY.search(text, max(0, start - _LOOK_BACK), start) is None:
+        return False
+    around = (match[0].casefold() for match in _WORD.finditer(text, max(0, start - _NEAR), end + _NEAR))
+    return sum(word in lexicon.words for word in around) >= _KNOWN_WORDS and _without_capitals(text, start)
 
 
 def _start_in_small_letters(text: str, words: Sequence[Word], place: int, lexicon: Lexicon) -> int:
@@ -334,17 +457,23 @@ def _plain(word: str, lexicon: Lexicon) -> bool:
         "wrong",
         "incorrect",
         "misspelled",
-    ) or (word not in lexicon.first and word not in lexicon.last and lexicon.is_word(word))
+    ) or (
+        word not in lexicon.first
+        and word not in lexicon.last
+        and all(lexicon.is_word(part) or part in lexicon.words for part in re.split(r"['-]", word))
+    )
 
 
 def _may_follow(word: str, lexicon: Lexicon) -> bool:
+    if len(word) > _SHORTEST_UNHEARD and lexicon.is_unheard(word) and _VOWEL.search(word):
+        return True
     return word in lexicon.last and lexicon.words.get(word, 1000) > 150 and len(word) > 2
 
 
 def _without_capitals(text: str, place: int) -> bool:
-    start = text.rfind("\n", 0, place) + 1
-    end = text.find("\n", place)
-    line = text[start : end if end >= 0 else len(text)]
+    start = text.rfind("\n", max(0, place - _NEAR), place) + 1 or max(0, place - _NEAR)
+    end = text.find("\n", place, place + _NEAR)
+    line = text[start : end if end >= 0 else place + _NEAR]
     capitals = [match.start() for match in re.finditer(r"\b[A-Z](?!\b)", line)]
     return not capitals or all(
         not line[:capital].strip() or line[:capital].rstrip()[-1] in ".?!:" for capital in capitals

@@ -12,7 +12,10 @@ _NO_SECRET: Final = frozenset(
     """
     true false none null yes no the a an and or not is are was reset required wrong incorrect invalid expired changed
     unknown hidden redacted secret password token string str int bool value example your my his her their our this that
-    protected manager policy field length strength stored safe encrypted hashed
+    protected manager policy field length strength stored safe encrypted hashed correct missing empty weak strong too
+    still already only what how why when where who which used needed asked shared known good bad ok fine saved there
+    here same sent longer shorter case-sensitive at on in for with something anything nothing everything it he she we
+    they you
     """.split()
 )
 # Bits a character that random letters and digits have; words have less.
@@ -49,6 +52,18 @@ def _is_mixed(text: str) -> bool:
     digits = sum(character.isdigit() for character in text)
     return len(longest) >= _SHORTEST_KEY and digits >= 2 and cases >= 2 and _bits(longest) >= _KEY_BITS
 
+
+def _is_phrase(text: str) -> bool:
+    return _is_password(text.split()[0])
+
+
+_ADDRESS: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+# What a password is called, in several languages.
+_CALLED: Final = (
+    r"passwords?|passwort|passphrase|passcode|pass\s?code|kennwort|losung|contraseña|clave|mot\sde\spasse|senha"
+    r"|palavra-passe"
+    r"|parola|wachtwoord|lösenord|adgangskode|passord|salasana|hasło|heslo|jelszó|şifre|пароль|密码|パスワード|비밀번호|pwd|pw"
+)
 
 RULES: Final = (
     Rule(
@@ -122,8 +137,8 @@ RULES: Final = (
         "SECRET",
         compiled(
             (
-                r"\s(?:--(?:password|pass|token|secret|api-key|auth)[=\s]+|sshpass\s+-p\s*"
-                r"|mysql\b[^\n]{0,80}\s-p)[\"']?(?P<value>[^\s\"']{3,200})"
+                r"(?:^|\s)(?:--(?:password|pass|token|secret|api-key|auth)[=\s]+|sshpass\s+-p\s*"
+                r"|login\b[^\n]{0,80}?\s-p\s*|mysql\b[^\n]{0,80}\s-p)[\"']?(?P<value>[^\s\"']{3,200})"
             ),
             re.IGNORECASE,
         ),
@@ -133,7 +148,8 @@ RULES: Final = (
         "setting",
         "SECRET",
         compiled(
-            r"""(?<![A-Za-z])(?:[\w.-]{0,40}(?:api[_-]?key|apikey|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?key|auth[_-]?token|private[_-]?key|client[_-]?secret
+            r"""(?<![A-Za-z])(?:[\w.-]{0,40}(?:api[_-]?key|apikey|secret(?:[_-]?(?:access)?[_-]?key)?
+            |access[_-]?key|auth[_-]?token|private[_-]?key|client[_-]?secret
             |access[_-]?token|refresh[_-]?token|session[_-]?token|password|passwort|passwd
             |passphrase|pwd|token|credential|(?:(?<=[\W_])|(?<=db))pass)|pass)
             ["']?\s*(?::=|=>|[:=])\s*(?:["'](?P<quoted>[^"'\n]{3,200})["']|(?P<bare>[^\s"',;&|]{3,200}))""".replace(
@@ -148,7 +164,8 @@ RULES: Final = (
         "setting without quotes",
         "SECRET",
         compiled(
-            r"""(?<![A-Za-z])(?:[\w.-]{0,40}(?:api[_\s-]?key|apikey|secret(?:[_-]?(?:access)?[_-]?key)?|access[_-]?key|auth[_-]?token|private[_-]?key|client[_-]?secret
+            r"""(?<![A-Za-z])(?:[\w.-]{0,40}(?:api[_\s-]?key|apikey|secret(?:[_-]?(?:access)?[_-]?key)?
+            |access[_-]?key|auth[_-]?token|private[_-]?key|client[_-]?secret
             |access[_-]?token|refresh[_-]?token|session[_-]?token|password|passwort|passwd
             |passphrase|pwd|token|credential|(?:(?<=[\W_])|(?<=db))pass)|pass|sig|signature|api_?key
             |key|auth)
@@ -162,7 +179,8 @@ RULES: Final = (
         "key in prose",
         "SECRET",
         compiled(
-            r"""\b(?:api|access|secret|auth|license|licence|private|encryption|master|recovery|product)[\s_-](?:key|token|code)s?\b[^\n:=]{0,30}?(?:\bis|[:=])\s*["'`]?
+            r"""\b(?:api|access|secret|auth|license|licence|private|encryption|master|recovery|product)[\s_-](?:key
+            |token|code)s?\b[^\n:=]{0,30}?(?:\bis|[:=])\s*["'`]?
             (?P<value>[^\s"'`,;<>]{6,200}(?<![.!?]))""",
             re.IGNORECASE,
         ),
@@ -173,19 +191,71 @@ RULES: Final = (
         "password in prose",
         "SECRET",
         compiled(
-            r"""\b(?:password|passwort|passphrase|passcode|pass\s?code|kennwort|losung|contraseña|mot\sde\spasse|senha|wachtwoord|hasło|пароль|密码|パスワード|pwd|pw)\b
-            (?:\s+(?:for|of|to|on|at|in|für|de|von|zum|zur)\s+[^\n:=]{1,60}?)?\s*(?:is\s+(?:now|still|currently|set\sto)?|was|ist|lautet|es|est|è|é|to|=|:|->|→)\s*["'`]?(?P<value>[^\s"'`<>]{3,80}(?<![.,;!?)]))""",
+            rf"""\b(?:{_CALLED})\b
+            (?:\s+(?:for|of|to|on|at|in|für|de|del|do|da|von|zum|zur|van|pour)\s+[^\n:=]{{1,60}}?
+            |\s+[\w-]{{2,20}}(?=\s?:))??\s*
+            (?:\b(?:is|was|ist|war|lautet|es|est|è|é|to|(?:used\sto|should|must|will|can)\sbe)(?:\s+(?:now|still
+            |currently|set\sto|changed\sto|reset\sto))?\s|=|:|->|→)
+            \s*["'`]?(?P<value>[^\s"'`<>]{{3,80}}(?<![.,;!?)]))""",
             re.IGNORECASE,
         ),
         0.95,
         accept=_is_password,
     ),
     Rule(
+        "phrase",
+        "SECRET",
+        compiled(
+            r"""\b(?:pass\s?phrase|(?:recovery|seed|backup|secret|security|unlock)\s(?:phrase|words|answer)
+            |answer\sto\s(?:the|my|your)\s(?:security|secret)\squestion)\b
+            (?:\s+(?:for|of|to|on)\s+[^\n:=]{1,40}?)??\s*(?:\b(?:is|was)\s|=
+            |:)\s*["'`]?(?P<value>[^\s"'`.,;:!?<>]{2,40}(?:\s[^\s"'`.,;:!?<>]{1,40}){0,23})""",
+            re.IGNORECASE,
+        ),
+        0.9,
+        accept=_is_phrase,
+    ),
+    Rule(
+        "value as password",
+        "SECRET",
+        compiled(
+            rf"""\b(?:use|used|using|enter|type|try|set|took|take|chose
+            |choose)\s["'`]?(?P<value>[^\s"'`]{{4,80}})["'`]?\s(?:as|for)\s(?:\w+\s){{0,3}}(?:{_CALLED}|pin|token
+            |key)\b""",
+            re.IGNORECASE,
+        ),
+        0.9,
+        accept=_is_strange,
+    ),
+    Rule(
+        "user and password",
+        "SECRET",
+        compiled(
+            r"\b(?:credentials?|creds|log-?ins?|account|access|zugangsdaten|anmeldedaten)\b[^\n:]{0,30}:\s*"
+            r"[A-Za-z][\w.@+-]{1,64}\s?[:/|]\s?(?P<value>[^\s\"'`<>:]{4,80}(?<![.,;!?)]))",
+            re.IGNORECASE,
+        ),
+        0.9,
+        accept=_is_strange,
+    ),
+    Rule(
+        "logs in with",
+        "SECRET",
+        compiled(
+            r"\b(?:log(?:s|ged|ging)?|sign(?:s|ed|ing)?)\s?-?(?:in"
+            r"|on)\b[^\n]{0,60}?\bwith\s(?:the\s)?(?P<value>[^\s\"'`<>]{6,80}(?<![.,;!?)]))",
+            re.IGNORECASE,
+        ),
+        0.85,
+        accept=lambda text: _is_strange(text) and _ADDRESS.fullmatch(text) is None,
+    ),
+    Rule(
         "password beside its name",
         "SECRET",
         compiled(
             r"""\b(?:my)?(?:password|passwort|passphrase|passcode|pass|pwd|psw|pw|token|secret|api[\s_-]key)
-            (?:'s|’s|\s+is|\s+was)?\s+["'`]?(?P<value>(?=[^\s"'`]*(?:\d|[a-z]-[a-z]+-))(?=[^\s"'`]*[a-z])[^\s"'`<>,;]{5,80}(?<![.,;!?)]))""",
+            (?:'s|’s|\s+is|\s+was)?\s+["'`]?(?P<value>(?=[^\s"'`]*(?:\d
+            |[a-z]-[a-z]+-))(?=[^\s"'`]*[a-z])[^\s"'`<>,;]{5,80}(?<![.,;!?)]))""",
             re.IGNORECASE,
         ),
         0.9,
@@ -195,7 +265,8 @@ RULES: Final = (
         "value before its name",
         "SECRET",
         compiled(
-            r"""["'`](?P<value>[^\s"'`]{4,80})["'`]\s(?:as|is|for)\s(?:\w+\s){0,2}(?:password|passphrase|passcode|pin|token|secret|key)\b""",
+            r"""["'`](?P<value>[^\s"'`]{4,80})["'`]\s(?:as|is|for)\s(?:\w+\s){0,2}(?:password|passphrase|passcode
+            |pin|token|secret|key)\b""",
             re.IGNORECASE,
         ),
         0.9,
@@ -205,7 +276,8 @@ RULES: Final = (
         "backup codes",
         "SECRET",
         compiled(
-            r"""\b(?:backup|recovery|rescue|emergency|scratch|2fa|mfa|one[-\s]time)\s(?:codes?|keys?)\b[^\n\w]{0,4}(?:\w+\s){0,2}?
+            r"""\b(?:backup|recovery|rescue|emergency|scratch|2fa|mfa|one[-\s]time)\s(?:codes?
+            |keys?)\b[^\n\w]{0,4}(?:\w+\s){0,2}?
             (?P<value>(?=[\w-]*\d)[\w-]{6,40}(?:[\s,;]+(?=[\w-]*\d)[\w-]{6,40}){0,19})""",
             re.IGNORECASE,
         ),
@@ -215,7 +287,8 @@ RULES: Final = (
         "code of a network",
         "SECRET",
         compiled(
-            r"""\b(?:wi-?fi|wlan|router|hotspot|network|guest)\s(?:code|key|password|passwort|pass|pw)\b\s*(?:is\b|ist\b|[:=])?\s*["'`]?(?P<value>[^\s"'`<>,;]{6,80}(?<![.,;!?)]))""",
+            r"""\b(?:wi-?fi|wlan|router|hotspot|network|guest)\s(?:code|key|password|passwort|pass|pw)\b\s*(?:is\b
+            |ist\b|[:=])?\s*["'`]?(?P<value>[^\s"'`<>,;]{6,80}(?<![.,;!?)]))""",
             re.IGNORECASE,
         ),
         0.9,
@@ -243,8 +316,11 @@ RULES: Final = (
         "code of a few digits",
         "SECRET",
         compiled(
-            r"""\b(?:pin|puk|tan|otp|2fa|mfa|cvv|cvc2?|cvv2|(?:door|gate|alarm|entry|access|security|safe|lock|garage|verification|one[-\s]time|unlock|backup)[\s-](?:code|pin|number|combination)
-            |(?:pass|pin)[\s-]?code|combination|geheimzahl|code(?=\s+(?:for|of|to)\s))\b(?:\s+(?:for|of|to)\s+[^\n.:=\d]{1,30}?)?(?:\s*(?:code|number|no\.?))?\s*(?:is\s+|was\s+|ist\s+|to\s+|[:=#]\s*|\s)(?:now\s+)?(?P<value>\#?\d[\d-]{2,11}\d?\#?\*?)(?![\w.]\d)""",
+            r"""\b(?:pin|puk|tan|otp|2fa|mfa|cvv|cvc2?|cvv2|(?:door|gate|alarm|entry|access|security|safe|lock
+            |garage|verification|one[-\s]time|unlock|backup)[\s-](?:code|pin|number|combination)
+            |(?:pass|pin)[\s-]?code|combination|geheimzahl|code(?=\s+(?:for|of|to)\s))\b(?:\s+(?:for|of
+            |to)\s+[^\n.:=\d]{1,30}?)?(?:\s*(?:code|number|no\.?))?\s*(?:is\s+|was\s+|ist\s+|to\s+|used\sto\sbe\s+
+            |[:=#]\s*|\s)(?:now\s+)?(?P<value>\#?\d[\d-]{2,11}\d?\#?\*?)(?![\w.]\d)""",
             re.IGNORECASE,
         ),
         0.95,
@@ -253,7 +329,9 @@ RULES: Final = (
         "seed phrase",
         "SECRET",
         compiled(
-            r"""\b(?:(?:seed|recovery|backup|wallet|secret)(?:\s+(?:phrase|words|seed|recovery))+|mnemonic(?:\s+(?:phrase|words|seed))?)\b\s*(?:\w+\s+)??(?:is\b|are\b|:|=|(?<=\s))\s*["'`]?(?P<value>(?:[a-z]{3,8}[\s,]+){11,23}[a-z]{3,8})\b""",
+            r"""\b(?:(?:seed|recovery|backup|wallet|secret)(?:\s+(?:phrase|words|seed|recovery))+
+            |mnemonic(?:\s+(?:phrase|words|seed))?)\b\s*(?:\w+\s+)??(?:is\b|are\b|:|=
+            |(?<=\s))\s*["'`]?(?P<value>(?:[a-z]{3,8}[\s,]+){11,23}[a-z]{3,8})\b""",
             re.IGNORECASE,
         ),
         0.99,
@@ -296,7 +374,14 @@ RULES: Final = (
     Rule(
         "long random hex",
         "SECRET",
-        compiled(r"(?<![\w-])(?P<value>[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})(?![\w-])", re.IGNORECASE),
+        # The sum of a file or of a commit is no secret.
+        compiled(
+            r"(?<![\w-])(?<!sha256[ :=])(?<!sha512[ :=])(?<!sha1[ :=])(?<!md5[ :=])(?<!sha256:\s)"
+            r"(?<!sha1:\s)(?<!md5:\s)"
+            r"(?<!digest[ :=])(?<!commit[ :=])"
+            r"(?P<value>[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})(?![\w-])",
+            re.IGNORECASE,
+        ),
         0.6,
         accept=_is_random,
     ),

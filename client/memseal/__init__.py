@@ -12,26 +12,26 @@ from memseal.recall.packet import Packet, Recalled
 from memseal.recall.receipt import Receipt
 from memseal.transport.network import use_ca_file
 from memseal.vault.aio import AsyncLiveSync, AsyncVault
-from memseal.vault.auditing import Exposed
-from memseal.vault.background import LiveSync
-from memseal.vault.bundle_import import BundleReport
-from memseal.vault.bundles import Bundle, open_bundle
-from memseal.vault.capturing import Captured
-from memseal.vault.compacting import Compaction
-from memseal.vault.consolidating import Consolidation, Planned
-from memseal.vault.covering import Quarantined
-from memseal.vault.erasing import Erasure
-from memseal.vault.explaining import Explanation
-from memseal.vault.histories import Change, Difference, History, Version
-from memseal.vault.proposing import Proposal
-from memseal.vault.revoking import CutOff, Revocation
-from memseal.vault.roster import DeviceInfo
-from memseal.vault.searching import Hit, Hits
-from memseal.vault.sql import Rows
-from memseal.vault.standing import SyncState
-from memseal.vault.status import Status
-from memseal.vault.syncing import SyncReport
+from memseal.vault.answers.explaining import Explanation
+from memseal.vault.answers.searching import Hit, Hits
+from memseal.vault.answers.sql import Rows
+from memseal.vault.checkpoint.covering import Quarantined
+from memseal.vault.compaction.compacting import Compaction
+from memseal.vault.compaction.erasing import Erasure
+from memseal.vault.copies.bundle_import import BundleReport
+from memseal.vault.copies.bundles import Bundle, open_bundle
+from memseal.vault.keys.revoking import CutOff, Revocation
+from memseal.vault.keys.roster import DeviceInfo
+from memseal.vault.remote.background import LiveSync
+from memseal.vault.remote.standing import SyncState
+from memseal.vault.remote.status import Status
+from memseal.vault.remote.syncing import SyncReport
 from memseal.vault.vault import Vault
+from memseal.vault.writes.auditing import Exposed
+from memseal.vault.writes.capturing import Captured
+from memseal.vault.writes.consolidating import Consolidation, Planned
+from memseal.vault.writes.histories import Change, Difference, History, Version
+from memseal.vault.writes.proposing import Proposal
 
 if TYPE_CHECKING:
     from memseal.sanitize import Sanitizer

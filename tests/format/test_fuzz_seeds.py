@@ -16,7 +16,7 @@ from memseal.format.values import encode_value
 from memseal.sanitize import Sanitizer
 from memseal.surfaces.importing.opening import open_import
 from memseal.surfaces.importing.vaultmem import _listed
-from memseal.vault.device import Marks, decode_marks
+from memseal.vault.folder.device import Marks, decode_marks
 from memseal_server.blobs import StoreUnavailable
 from memseal_server.invitations import _read_offer
 from tests.sanitize.building import rules

@@ -14,7 +14,7 @@ from memseal.index.view import View
 from memseal.memory.memory import State
 from memseal.store.disk import OsDisk
 from memseal.store.folder import VaultFolder
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from tests.interop.manifest import octets
 
 Given = Any

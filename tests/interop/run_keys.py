@@ -6,10 +6,10 @@ from memseal.format.device_file import decode_device_file
 from memseal.format.keyring import KeyringVersion, decode_version
 from memseal.format.keys import KitSecret, VaultKey, WrappingKey
 from memseal.format.kit import Kit, RecoveryCode, parse_kit, parse_recovery_code
-from memseal.vault.branches import Branches
-from memseal.vault.device import open_device
-from memseal.vault.keychain import Keychain, Keyring
-from memseal.vault.proving import KitOpener, RecoveryOpener, prove
+from memseal.vault.folder.device import open_device
+from memseal.vault.folder.keychain import Keychain, Keyring
+from memseal.vault.keys.proving import KitOpener, RecoveryOpener, prove
+from memseal.vault.remote.branches import Branches
 from tests.interop.manifest import octets
 from tests.interop.outcome import Given, Gives, Outcome, operation, stretcher, tagged
 

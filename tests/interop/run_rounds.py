@@ -22,9 +22,9 @@ from memseal.sync.messages import (
 )
 from memseal.sync.session import Seen, SyncSession
 from memseal.transport.answers import read_heads
-from memseal.vault.opening import open_folder
-from memseal.vault.replica import VaultReplica
-from memseal.vault.status import all_findings
+from memseal.vault.folder.opening import open_folder
+from memseal.vault.remote.replica import VaultReplica
+from memseal.vault.remote.status import all_findings
 from tests.interop.manifest import octets
 from tests.interop.outcome import Given, Gives, Outcome, memories_of, operation, stretcher, vault_of
 

@@ -10,12 +10,12 @@ from memseal.format.keyring import decode_version
 from memseal.format.keys import RecordKey
 from memseal.format.media import Medium, open_media
 from memseal.format.preamble import Kind, decode_preamble
-from memseal.vault.bundles import read_bundle
-from memseal.vault.checkpoints import checkpoint_file, part_file, read_manifest, read_part, stamped_operations
-from memseal.vault.floors import check_base
-from memseal.vault.keychain import Keyring
-from memseal.vault.opening import open_folder
-from memseal.vault.status import all_findings
+from memseal.vault.copies.bundles import read_bundle
+from memseal.vault.folder.checkpoints import checkpoint_file, part_file, read_manifest, read_part, stamped_operations
+from memseal.vault.folder.floors import check_base
+from memseal.vault.folder.keychain import Keyring
+from memseal.vault.folder.opening import open_folder
+from memseal.vault.remote.status import all_findings
 from tests.interop.manifest import octets
 from tests.interop.outcome import Given, Gives, Outcome, memories_of, operation, stretcher, tagged, vault_of
 from tests.interop.run_keys import keychain_of

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from memseal.vault import writing
+from memseal.vault.writes import writing
 from tests.vault.small_vault import open_vault
 
 try:

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from memseal.errors import NetworkError
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from tests.vault.small_vault import open_vault
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from memseal.format.kit import parse_kit
 from memseal.format.log import End
 from memseal.store.disk import OsDisk
-from memseal.vault.joining import join_with
-from memseal.vault.proving import KitOpener
-from memseal.vault.syncing import SyncReport
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import KitOpener
+from memseal.vault.remote.syncing import SyncReport
 from memseal.vault.vault import Vault
 from tests.scenarios.conftest import ServerProcess
 from tests.scenarios.hostile_server import HostileServer

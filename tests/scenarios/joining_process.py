@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memseal.sync.messages import Answer, PutKeyring, Request
 from memseal.transport.http import HttpTransport
-from memseal.vault import branching
+from memseal.vault.copies import branching
 from tests.scenarios.revoking_process import halt, halting
 from tests.vault.small_vault import PASSPHRASE, open_vault, stretch_of
 

@@ -19,7 +19,7 @@ from memseal.format.preamble import ID_SIZE, PREAMBLE_SIZE
 from memseal.format.primitives import public_signing_key
 from memseal.format.records import HEADER_SIZE, Place, open_record, scan
 from memseal.format.values import encode_value
-from memseal.vault.device import decode_marks
+from memseal.vault.folder.device import decode_marks
 from tests.vault.small_vault import PASSPHRASE, stretch_of
 
 

@@ -13,8 +13,8 @@ from memseal.store.folder import VaultFolder
 from memseal.sync.messages import Answer, PutKeyring, Request
 from memseal.sync.relaying import Hear, Say
 from memseal.transport.http import HttpTransport
-from memseal.vault import pairing
-from memseal.vault.begun import Begun
+from memseal.vault.keys import pairing
+from memseal.vault.keys.begun import Begun
 from tests.vault.small_vault import PASSPHRASE, stretch_of
 
 

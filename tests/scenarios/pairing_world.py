@@ -11,8 +11,8 @@ import pytest
 from memseal.errors import PairingExpired, PairingUnfinished
 from memseal.store.disk import OsDisk
 from memseal.store.folder import VaultFolder
-from memseal.vault import pairing
-from memseal.vault.roster import DeviceInfo
+from memseal.vault.keys import pairing
+from memseal.vault.keys.roster import DeviceInfo
 from memseal.vault.vault import Vault
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from memseal.sync.messages import Answer, PutKeyring, Request
 from memseal.transport.http import HttpTransport
-from memseal.vault import rekeying, revoking
+from memseal.vault.keys import rekeying, revoking
 from tests.vault.small_vault import PASSPHRASE, open_vault, stretch_of
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from memseal.sync.messages import Answer
 from memseal.sync.relaying import Hear, Say
 from memseal.transport.http import HttpTransport
-from memseal.vault import pairing
+from memseal.vault.keys import pairing
 from tests.vault.small_vault import open_vault
 
 

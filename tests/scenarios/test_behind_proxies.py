@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from memseal import Vault, use_ca_file
-from memseal.vault.standing import SyncState
+from memseal.vault.remote.standing import SyncState
 from tests.ports import own_port
 from tests.scenarios.conftest import StartServer
 from tests.transport.authority import make_authority

@@ -14,9 +14,11 @@ from memseal import Vault
 from memseal.format.kit import parse_kit
 from memseal.store.disk import OsDisk
 from memseal.surfaces.cli import main
-from memseal.vault import branching, opening, revoking
-from memseal.vault.joining import join_with
-from memseal.vault.proving import KitOpener
+from memseal.vault.copies import branching
+from memseal.vault.folder import opening
+from memseal.vault.keys import revoking
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import KitOpener
 from tests.scenarios.conftest import ServerProcess, StartServer
 from tests.vault.small_vault import PASSPHRASE as PASSPHRASE_HERE
 from tests.vault.small_vault import cheap_stretch, new_folder, open_vault, stretch_of

@@ -9,9 +9,11 @@ import pytest
 
 from memseal.format.kit import parse_kit
 from memseal.store.disk import OsDisk
-from memseal.vault import compacting, opening, passphrases
-from memseal.vault.joining import join_with
-from memseal.vault.proving import KitOpener
+from memseal.vault.compaction import compacting
+from memseal.vault.folder import opening
+from memseal.vault.keys import passphrases
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import KitOpener
 from memseal.vault.vault import Vault
 from tests.scenarios.conftest import StartServer
 from tests.scenarios.opened_files import plaintexts, vault_keys

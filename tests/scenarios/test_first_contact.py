@@ -11,9 +11,9 @@ from memseal.errors import FormatError, KitOrPassphrase, MemsealError
 from memseal.format.keyring import decode_version
 from memseal.format.kit import parse_kit
 from memseal.store.disk import OsDisk
-from memseal.vault import rekeying
-from memseal.vault.joining import join_with
-from memseal.vault.proving import KitOpener
+from memseal.vault.keys import rekeying
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import KitOpener
 from tests.scenarios.hostile_server import Asked, HostileServer, Lie, Reply, hostile_server
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 

@@ -17,11 +17,11 @@ from memseal.format.kit import parse_kit
 from memseal.memory.memory import Draft
 from memseal.memory.operations import Remember
 from memseal.store.disk import OsDisk
-from memseal.vault.batch import Batch
-from memseal.vault.joining import join_with
-from memseal.vault.proving import KitOpener
+from memseal.vault.folder.batch import Batch
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import KitOpener
 from memseal.vault.vault import Vault
-from memseal.vault.writing import new_id
+from memseal.vault.writes.writing import new_id
 from tests.scenarios.conftest import ServerProcess, StartServer
 from tests.scenarios.hostile_server import Asked, HostileServer, Reply, hostile_server
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of

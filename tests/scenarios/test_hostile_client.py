@@ -21,9 +21,10 @@ from memseal.memory.memory import parse_id
 from memseal.surfaces.cli import main
 from memseal.sync.messages import GetHeads, GetKeyring, GetLog, Heads, PutKeyring, PutSegment, Refused, Stored
 from memseal.transport.http import HttpTransport
-from memseal.vault import opening, passphrases
-from memseal.vault.device import Device
-from memseal.vault.keychain import Keychain
+from memseal.vault.folder import opening
+from memseal.vault.folder.device import Device
+from memseal.vault.folder.keychain import Keychain
+from memseal.vault.keys import passphrases
 from memseal.vault.vault import Vault
 from tests.scenarios.hostile_server import HostileServer, hostile_server
 from tests.scenarios.hostile_world import EVERYTHING, World, codes, contents, joined, stream_of

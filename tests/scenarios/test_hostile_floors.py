@@ -30,10 +30,12 @@ from memseal.sync.messages import (
     Request,
     Stored,
 )
-from memseal.vault import compacting, parts, versions
-from memseal.vault.covering import coverage
-from memseal.vault.settling import object_file
-from memseal.vault.writing import embed_batches
+from memseal.vault.checkpoint import parts
+from memseal.vault.checkpoint.covering import coverage
+from memseal.vault.checkpoint.settling import object_file
+from memseal.vault.compaction import compacting
+from memseal.vault.keys import versions
+from memseal.vault.writes.writing import embed_batches
 from tests.sync.devices import (
     Device,
     crashes_of,

@@ -22,8 +22,8 @@ from memseal.format.kit import parse_kit
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.primitives import Cost, public_signing_key
 from memseal.transport import http
-from memseal.vault import passphrases
-from memseal.vault.creation import NewKit, entry_for, kit_cost, new_key_set
+from memseal.vault.keys import passphrases
+from memseal.vault.keys.creation import NewKit, entry_for, kit_cost, new_key_set
 from tests.scenarios.hostile_server import Asked, HostileServer, Lie, Reply, hostile_server, problem
 from tests.scenarios.hostile_world import EVERYTHING, World, codes, contents, end_of, stream_of
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of

@@ -19,10 +19,10 @@ from memseal.errors import (
 )
 from memseal.format.kit import parse_kit
 from memseal.store.disk import OsDisk
-from memseal.vault import passphrases, rekeying, revoking
-from memseal.vault.creation import new_key_set
-from memseal.vault.joining import Joiner, enter, join_with
-from memseal.vault.proving import KitOpener
+from memseal.vault.keys import passphrases, rekeying, revoking
+from memseal.vault.keys.creation import new_key_set
+from memseal.vault.keys.joining import Joiner, enter, join_with
+from memseal.vault.keys.proving import KitOpener
 from memseal.vault.vault import Vault
 from tests.scenarios.conftest import ServerProcess, StartServer
 from tests.scenarios.pairing_world import Laptop

@@ -19,7 +19,7 @@ from memseal.errors import (
     RemoteUnknown,
     VaultExists,
 )
-from memseal.vault import pairing, revoking
+from memseal.vault.keys import pairing, revoking
 from memseal.vault.vault import Vault
 from tests.scenarios.conftest import StartServer
 from tests.scenarios.pairing_world import Laptop, is_clean, join, names

@@ -13,7 +13,7 @@ from memseal.errors import (
     PassphraseWrong,
     RemoteUnreachable,
 )
-from memseal.vault import revoking
+from memseal.vault.keys import revoking
 from tests.scenarios.conftest import StartServer
 from tests.scenarios.pairing_world import Laptop, join, names
 from tests.vault.small_vault import PASSPHRASE, open_vault, stretch_of

@@ -12,9 +12,9 @@ import pytest
 from memseal.errors import DeviceEnded, DeviceUnknown, KitOrPassphrase, RemoteRefused
 from memseal.format.kit import parse_kit
 from memseal.store.disk import OsDisk
-from memseal.vault import revoking
-from memseal.vault.joining import join_with
-from memseal.vault.proving import KitOpener
+from memseal.vault.keys import revoking
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import KitOpener
 from memseal.vault.vault import Vault
 from tests.scenarios.conftest import StartServer
 from tests.scenarios.opened_files import plaintexts, vault_keys

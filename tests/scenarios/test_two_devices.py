@@ -17,7 +17,7 @@ from memseal.errors import (
     RolledBack,
     VaultExists,
 )
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from tests.scenarios.conftest import StartServer
 from tests.vault.small_vault import cheap_stretch
 

@@ -17,7 +17,7 @@ import pytest
 from memseal.format import primitives
 from memseal.surfaces.cli import main
 from memseal.surfaces.demo.server import running_server
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from memseal.vault.vault import Vault
 
 PASSPHRASE = "an otter in a raincoat"

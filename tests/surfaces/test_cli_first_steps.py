@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memseal.surfaces.cli import exits
-from memseal.vault import compacting
+from memseal.vault.compaction import compacting
 from tests.surfaces.conftest import Command
 
 NEW = "two otters in a raincoat"

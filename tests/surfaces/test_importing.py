@@ -25,8 +25,8 @@ from memseal.surfaces.importing.items import BadRow, ImportItem
 from memseal.surfaces.importing.json_stream import array_items
 from memseal.surfaces.importing.opening import open_import
 from memseal.surfaces.importing.vaultmem import open_source
-from memseal.vault.adopting import Past
 from memseal.vault.vault import Vault
+from memseal.vault.writes.adopting import Past
 from tests.surfaces.conftest import PASSPHRASE
 from tests.surfaces.samples.make import TEXTS, VAULTMEM_PASSPHRASE
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memseal.format.kit import parse_kit
-from memseal.vault import passphrases
-from memseal.vault.joining import join_with
-from memseal.vault.proving import KitOpener
-from memseal.vault.syncing import SyncReport
+from memseal.vault.keys import passphrases
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import KitOpener
+from memseal.vault.remote.syncing import SyncReport
 from memseal.vault.vault import Vault
 from tests.sync.memory_remote import ADDRESS, MemoryRemote
 from tests.vault.crash_disk import Choice, CrashDisk, NotingDisk

@@ -38,7 +38,7 @@ from memseal.sync.messages import (
     objects_of,
 )
 from memseal.transport import Transport
-from memseal.vault import syncing
+from memseal.vault.remote import syncing
 
 ADDRESS = "memory:"
 ANSWER_LIMIT = 8 << 20  # sync-protocol §2: what a remote gives at once, whatever was asked for

@@ -24,13 +24,14 @@ from memseal.format.keys import VaultKey
 from memseal.format.kit import parse_recovery_code
 from memseal.format.primitives import public_signing_key
 from memseal.sync.messages import GetHeads, Heads, PutKeyring, Request
-from memseal.vault import branching, rekeying, revoking
-from memseal.vault.batch import Batch
-from memseal.vault.branches import joined_by
-from memseal.vault.joining import join_with
-from memseal.vault.proving import RecoveryOpener
-from memseal.vault.syncing import SyncReport
-from memseal.vault.versions import Change
+from memseal.vault.copies import branching
+from memseal.vault.folder.batch import Batch
+from memseal.vault.keys import rekeying, revoking
+from memseal.vault.keys.joining import join_with
+from memseal.vault.keys.proving import RecoveryOpener
+from memseal.vault.keys.versions import Change
+from memseal.vault.remote.branches import joined_by
+from memseal.vault.remote.syncing import SyncReport
 from tests.sync.devices import Device, crashes_of, first_device, joined_device, restored
 from tests.sync.memory_remote import ADDRESS, Break, MemoryRemote
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, CrashDisk

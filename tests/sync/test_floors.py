@@ -126,7 +126,7 @@ def test_device_that_was_offline_over_two_floors_catches_up(laptop: Device, phon
 def test_parts_that_are_large_enough_are_kept(
     remote: MemoryRemote, laptop: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memseal.vault.compacting._SMALL_PART", 1)
+    monkeypatch.setattr("memseal.vault.compaction.compacting._SMALL_PART", 1)
     laptop.vault.compact()
     before = {object_id for shelf, object_id in remote.objects if shelf == "parts"}
     laptop.vault.remember("one more", source="test")
@@ -230,7 +230,7 @@ def test_server_that_lost_everything_gets_checkpoint_and_floor_back(
 def test_what_another_device_left_out_of_its_checkpoint_is_written_again(
     laptop: Device, phone: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memseal.vault.parts.log_values", lambda content, epoch: [])
+    monkeypatch.setattr("memseal.vault.checkpoint.parts.log_values", lambda content, epoch: [])
     laptop.vault.compact()
     monkeypatch.undo()
     phone.sync()

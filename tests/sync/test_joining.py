@@ -8,9 +8,9 @@ import pytest
 
 from memseal.errors import RemoteUnreachable
 from memseal.format.kit import parse_kit, parse_recovery_code
-from memseal.vault import revoking
-from memseal.vault.joining import join_with, resume
-from memseal.vault.proving import KitOpener, Opener, RecoveryOpener
+from memseal.vault.keys import revoking
+from memseal.vault.keys.joining import join_with, resume
+from memseal.vault.keys.proving import KitOpener, Opener, RecoveryOpener
 from tests.sync.devices import Device, first_device
 from tests.sync.memory_remote import ADDRESS, Break, MemoryRemote
 from tests.vault.crash_disk import ALL_LOST, CrashDisk

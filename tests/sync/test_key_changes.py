@@ -12,10 +12,10 @@ from memseal.errors import KitOrPassphrase, PassphraseWrong, RecoveryCodeWrong, 
 from memseal.format.device_file import Stretch
 from memseal.format.keyring import decode_version
 from memseal.sync.messages import PutKeyring, Request
-from memseal.vault import passphrases, recovering, rekeying
-from memseal.vault.recovering import NewPassphrase
+from memseal.vault.keys import passphrases, recovering, rekeying
+from memseal.vault.keys.recovering import NewPassphrase
+from memseal.vault.keys.versions import Change
 from memseal.vault.vault import Vault
-from memseal.vault.versions import Change
 from tests.sync.devices import Device, first_device, joined_device, restored
 from tests.sync.memory_remote import ADDRESS, Break, MemoryRemote
 from tests.vault.crash_disk import ALL_LOST, CrashDisk

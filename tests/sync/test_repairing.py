@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memseal.store.folder import VaultFolder
-from memseal.vault.repairing import Repair, repair
-from memseal.vault.surveying import RepairPlan
+from memseal.vault.copies.repairing import Repair, repair
+from memseal.vault.copies.surveying import RepairPlan
 from tests.sync.devices import Device, first_device, joined_device
 from tests.sync.memory_remote import ADDRESS, MemoryRemote
 from tests.vault.small_vault import everything, stretch_of

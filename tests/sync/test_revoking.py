@@ -25,11 +25,11 @@ from memseal.format.boxes import open_secrets
 from memseal.format.keyring import decode_version
 from memseal.format.kit import parse_recovery_code
 from memseal.sync.messages import PutKeyring, Request
-from memseal.vault import revoking
-from memseal.vault.keychain import Keychain
-from memseal.vault.naming import own_name
-from memseal.vault.proving import RecoveryOpener, prove
-from memseal.vault.revoking import CutOff, Revocation
+from memseal.vault.folder.keychain import Keychain
+from memseal.vault.keys import revoking
+from memseal.vault.keys.naming import own_name
+from memseal.vault.keys.proving import RecoveryOpener, prove
+from memseal.vault.keys.revoking import CutOff, Revocation
 from memseal.vault.vault import Vault
 from tests.sync.devices import first_device, joined_device, restored
 from tests.sync.memory_remote import Break, MemoryRemote

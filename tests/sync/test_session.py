@@ -23,7 +23,7 @@ from memseal.sync.messages import (
     Stored,
 )
 from memseal.sync.session import PULL_LIMIT
-from memseal.vault.replica import VaultReplica
+from memseal.vault.remote.replica import VaultReplica
 from tests.sync.devices import Device, first_device, joined_device, restored
 from tests.sync.memory_remote import Break, MemoryRemote, StoredLog
 
@@ -501,7 +501,7 @@ def test_what_was_just_written_is_put_as_what_is_read_again_from_its_file(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Records have more than a kilobyte each: some segments end in the midst of what was written.
-    monkeypatch.setattr("memseal.vault.replica.SEGMENT_TARGET", 5_000)
+    monkeypatch.setattr("memseal.vault.remote.replica.SEGMENT_TARGET", 5_000)
     begun = ends_of(pair.one)
     for number in range(8):
         pair.one.vault.remember(f"written just now {number}", source="test")

@@ -11,7 +11,7 @@ import pytest
 from memseal import SyncState, Vault
 from memseal.format import primitives
 from memseal.surfaces.demo.server import running_server
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from tests.scenarios.conftest import StartServer, start_server
 
 __all__ = ["start_server"]

@@ -23,8 +23,9 @@ from memseal.errors import (
 )
 from memseal.sync.messages import GetHeads, PutSegment, Request
 from memseal.transport.http import HttpTransport
-from memseal.vault import background, opening
-from memseal.vault.standing import is_final
+from memseal.vault.folder import opening
+from memseal.vault.remote import background
+from memseal.vault.remote.standing import is_final
 from tests.ports import silent_port
 from tests.scenarios.conftest import StartServer
 from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, States, opened

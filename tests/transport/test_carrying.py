@@ -10,7 +10,7 @@ from memseal.errors import RemoteUnreachable
 from memseal.sync import session
 from memseal.sync.messages import Answer, GetLog, PutSegment, Request
 from memseal.transport import Transport
-from memseal.vault import replica, syncing
+from memseal.vault.remote import replica, syncing
 from tests.sync.devices import Device, first_device, joined_device
 from tests.sync.memory_remote import Break, MemoryRemote
 

@@ -19,7 +19,7 @@ from memseal.format.segment import decode_segment
 from memseal.sync.messages import GetObject, Request
 from memseal.transport import http
 from memseal.transport.http import HttpTransport
-from memseal.vault import replica
+from memseal.vault.remote import replica
 from tests.scenarios.conftest import StartServer
 from tests.transport.conftest import PASSPHRASE, opened
 from tests.transport.cutting import Cutter, Direction, cutting

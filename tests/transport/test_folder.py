@@ -11,7 +11,7 @@ import pytest
 from memseal import Vault
 from memseal.errors import RemoteUnreachable, RolledBack
 from memseal.format.preamble import PREAMBLE_SIZE
-from memseal.vault import background
+from memseal.vault.remote import background
 from memseal_server.blobs.sqlite import SqliteStore
 from tests.scenarios.conftest import StartServer
 from tests.transport.conftest import PASSPHRASE, PATIENCE_SECONDS, States, opened

@@ -13,9 +13,9 @@ from memseal.format.keys import RecordKey
 from memseal.format.log import LogReader, start_of
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, open_record, places
-from memseal.vault.checkpoints import checkpoint_file, part_file, read_manifest
-from memseal.vault.log_files import log_file
-from memseal.vault.opening import Opened
+from memseal.vault.folder.checkpoints import checkpoint_file, part_file, read_manifest
+from memseal.vault.folder.log_files import log_file
+from memseal.vault.folder.opening import Opened
 
 
 @dataclass(frozen=True)

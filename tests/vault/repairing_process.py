@@ -5,7 +5,7 @@ from pathlib import Path
 
 from memseal.store.disk import OsDisk
 from memseal.store.folder import VaultFolder
-from memseal.vault.repairing import repair
+from memseal.vault.copies.repairing import repair
 from tests.vault.small_vault import PASSPHRASE, stretch_of
 
 

@@ -10,7 +10,7 @@ from memseal.format.primitives import Cost
 from memseal.memory.memory import Memory, State
 from memseal.store.disk import Disk, OsDisk
 from memseal.store.folder import VaultFolder
-from memseal.vault.creation import create_folder
+from memseal.vault.keys.creation import create_folder
 from memseal.vault.vault import Vault
 
 PASSPHRASE = "an old passphrase"

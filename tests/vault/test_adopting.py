@@ -8,8 +8,8 @@ import pytest
 
 from memseal.errors import MemoryInvalid, MemoryUnknown
 from memseal.memory.memory import State
-from memseal.vault.adopting import Past, derived_id
 from memseal.vault.vault import Vault
+from memseal.vault.writes.adopting import Past, derived_id
 from tests.vault.small_vault import new_folder, open_vault
 
 LONG_AGO = datetime(2020, 2, 29, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.index import approximation
 from memseal.index.vectors import VectorIndex
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from memseal.vault.vault import Vault
 from tests.vault.small_vault import new_folder, open_vault
 

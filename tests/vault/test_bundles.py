@@ -25,11 +25,11 @@ from memseal.format.bundle import open_beginning
 from memseal.format.records import Place, scan
 from memseal.memory.memory import State
 from memseal.memory.operations import Dismiss, Setting
-from memseal.vault import bundle_import
-from memseal.vault.batch import Batch
-from memseal.vault.bundles import Bundle, open_bundle, pieces, read_bundle
+from memseal.vault.copies import bundle_import
+from memseal.vault.copies.bundles import Bundle, open_bundle, pieces, read_bundle
+from memseal.vault.folder.batch import Batch
 from memseal.vault.vault import Vault
-from memseal.vault.writing import embed_batches
+from memseal.vault.writes.writing import embed_batches
 from tests.vault.small_vault import new_folder, open_vault, stretch_of
 
 PASSPHRASE = "a passphrase for elsewhere"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from memseal.format.device_file import decode_device_file, open_marks
-from memseal.vault import opening
-from memseal.vault.cache import load_cache
-from memseal.vault.device import CacheMark, decode_marks
+from memseal.vault.folder import opening
+from memseal.vault.folder.cache import load_cache
+from memseal.vault.folder.device import CacheMark, decode_marks
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, Crash, CrashDisk, Mishap
 from tests.vault.small_vault import everything, new_folder, open_vault, power_off

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from memseal.errors import CaptureOff
-from memseal.vault.capturing import Captured
 from memseal.vault.vault import Vault
+from memseal.vault.writes.capturing import Captured
 from tests.vault.small_vault import open_vault
 
 AT = datetime(2024, 3, 13, tzinfo=UTC)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memseal.vault import compacting
+from memseal.vault.compaction import compacting
 from tests.vault.small_vault import everything, new_folder, open_vault
 
 LIMIT = 5

@@ -9,9 +9,9 @@ import pytest
 from memseal.errors import MemoryInvalid, MemoryUnknown, VaultReadOnly
 from memseal.memory.memory import State, to_microseconds
 from memseal.sanitize import Sanitizer
-from memseal.vault import writing
-from memseal.vault.consolidating import Consolidation
 from memseal.vault.vault import Vault
+from memseal.vault.writes import writing
+from memseal.vault.writes.consolidating import Consolidation
 from tests.vault.small_vault import everything, new_folder, open_vault
 
 START = datetime(2024, 1, 1, 9, tzinfo=UTC)

@@ -17,8 +17,10 @@ import pytest
 from memseal.errors import DiskError, DiskFull, PassphraseWrong
 from memseal.memory.memory import State
 from memseal.store.folder import VaultFolder
-from memseal.vault import opening, passphrases, rekeying, writing
+from memseal.vault.folder import opening
+from memseal.vault.keys import passphrases, rekeying
 from memseal.vault.vault import Vault
+from memseal.vault.writes import writing
 from tests.profile import THOROUGH
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Choice, CrashDisk, Fate, LazyDisk, Mishap, NotingDisk
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of

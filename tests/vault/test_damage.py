@@ -14,10 +14,12 @@ from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, places
 from memseal.memory.memory import Memory
 from memseal.store.folder import VaultFolder
-from memseal.vault import opening, passphrases, writing
-from memseal.vault.cache import cache_damage
-from memseal.vault.device import Device, open_device, read_device_file
-from memseal.vault.keychain import Keychain, Stream, load_keyring
+from memseal.vault.folder import opening
+from memseal.vault.folder.cache import cache_damage
+from memseal.vault.folder.device import Device, open_device, read_device_file
+from memseal.vault.folder.keychain import Keychain, Stream, load_keyring
+from memseal.vault.keys import passphrases
+from memseal.vault.writes import writing
 from tests.profile import THOROUGH
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of

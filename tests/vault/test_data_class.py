@@ -11,8 +11,8 @@ from memseal.store.folder import VaultFolder
 from memseal.store.pages import LockedPages
 from memseal.vault import keys_and_devices
 from memseal.vault import vault as vault_module
-from memseal.vault.creation import MEDICAL_COST
-from memseal.vault.opening import Opened
+from memseal.vault.folder.opening import Opened
+from memseal.vault.keys.creation import MEDICAL_COST
 from memseal.vault.vault import Vault
 from tests.vault.small_vault import PASSPHRASE, stretch_of
 

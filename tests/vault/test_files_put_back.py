@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import everything, new_folder, open_vault
 

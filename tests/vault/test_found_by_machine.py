@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from memseal.format.preamble import PREAMBLE_SIZE
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Crash, CrashDisk, Mishap
 from tests.vault.small_vault import everything, new_folder, open_vault, power_off
 

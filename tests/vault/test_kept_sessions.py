@@ -10,8 +10,8 @@ from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.trace import FILE_LIMIT
 from memseal.store.disk import OsDisk
 from memseal.store.folder import SESSIONS, TRACES, VaultFolder
-from memseal.vault.repairing import Repair, repair
-from memseal.vault.surveying import RepairPlan
+from memseal.vault.copies.repairing import Repair, repair
+from memseal.vault.copies.surveying import RepairPlan
 from memseal.vault.vault import Vault
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 

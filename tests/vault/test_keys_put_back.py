@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memseal.errors import DeviceEnded, FormatError, LocalRollback, PassphraseWrong
-from memseal.vault import passphrases, rekeying
+from memseal.vault.keys import passphrases, rekeying
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import ALL_LOST, Choice, CrashDisk
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of

@@ -19,8 +19,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from memseal.errors import Finding, MemsealError, PassphraseWrong
 from memseal.memory.memory import State
-from memseal.vault import opening, passphrases, rekeying, writing
+from memseal.vault.folder import opening
+from memseal.vault.keys import passphrases, rekeying
 from memseal.vault.vault import Vault
+from memseal.vault.writes import writing
 from tests.profile import THOROUGH
 from tests.vault.carried import Carried, carried
 from tests.vault.crash_disk import Choice, Crash, CrashDisk, Fate, Mishap

@@ -9,7 +9,8 @@ import pytest
 
 from memseal.errors import Finding
 from memseal.format.log import End
-from memseal.vault import logbook, writing
+from memseal.vault.folder import logbook
+from memseal.vault.writes import writing
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import new_folder, open_vault, power_off
 

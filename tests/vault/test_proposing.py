@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from memseal.errors import MemoryUnknown, ProposalUnknown
 from memseal.memory.memory import State
 from memseal.store.folder import VaultFolder
-from memseal.vault.adopting import Past
-from memseal.vault.checkpoints import read_manifest, read_part
+from memseal.vault.folder.checkpoints import read_manifest, read_part
 from memseal.vault.vault import Vault
+from memseal.vault.writes.adopting import Past
 from tests.sync.devices import Device, first_device, joined_device
 from tests.sync.memory_remote import MemoryRemote
 from tests.vault.crash_disk import CrashDisk

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memseal.store.folder import DEVICE
-from memseal.vault import opening
+from memseal.vault.folder import opening
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import everything, new_folder, open_vault

@@ -19,8 +19,8 @@ from memseal.errors import (
     VaultBusy,
 )
 from memseal.memory.memory import State
-from memseal.vault import passphrases, recovering
-from memseal.vault.recovering import NewPassphrase
+from memseal.vault.keys import passphrases, recovering
+from memseal.vault.keys.recovering import NewPassphrase
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import ALL_LOST, Choice, CrashDisk
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of

@@ -10,10 +10,10 @@ from memseal.errors import DiskError, KitOrPassphrase, PassphraseWrong, Recovery
 from memseal.format.floor import Floor
 from memseal.format.keyring import decode_version
 from memseal.format.kit import parse_kit, parse_recovery_code
-from memseal.vault import passphrases, rekeying
-from memseal.vault.proving import KitOpener, RecoveryOpener, prove
+from memseal.vault.keys import passphrases, rekeying
+from memseal.vault.keys.proving import KitOpener, RecoveryOpener, prove
+from memseal.vault.keys.versions import Change, next_version
 from memseal.vault.vault import Vault
-from memseal.vault.versions import Change, next_version
 from tests.vault.crash_disk import ALL_LOST, CrashDisk, Mishap
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, power_off, stretch_of
 

@@ -14,9 +14,12 @@ from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, places
 from memseal.memory.memory import State
 from memseal.store.folder import VaultFolder
-from memseal.vault import logbook, opening, parts, repairing, writing
-from memseal.vault.repairing import Repair, repair
-from memseal.vault.surveying import FilePlan, RepairPlan
+from memseal.vault.checkpoint import parts
+from memseal.vault.copies import repairing
+from memseal.vault.copies.repairing import Repair, repair
+from memseal.vault.copies.surveying import FilePlan, RepairPlan
+from memseal.vault.folder import logbook, opening
+from memseal.vault.writes import writing
 from tests.vault.crash_disk import ALL_KEPT, ALL_LOST, Crash, CrashDisk, Mishap
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, stretch_of
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from memseal.errors import FormatError, LocalRollback, MemsealError, PassphraseWrong
-from memseal.vault import opening, passphrases
+from memseal.vault.folder import opening
+from memseal.vault.keys import passphrases
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import PASSPHRASE, everything, new_folder, open_vault, stretch_of
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from memseal.embedding.minilm import MiniLmEmbedder
 from memseal.errors import EmbedderUnavailable, FilterUnknown, VectorInvalid
 from memseal.store.folder import VaultFolder
-from memseal.vault.searching import Hit
+from memseal.vault.answers.searching import Hit
 from memseal.vault.vault import Vault
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of

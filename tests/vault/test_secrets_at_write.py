@@ -6,8 +6,8 @@ import pytest
 
 from memseal.errors import SecretInMemory
 from memseal.privacy.rules.rule import apply
-from memseal.vault import masking
 from memseal.vault.vault import Vault
+from memseal.vault.writes import masking
 
 KEY = "AKIA" + "IOSFODNN7EXAMPLE"
 SURE = [

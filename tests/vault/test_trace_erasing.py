@@ -10,7 +10,7 @@ from memseal.errors import DiskError
 from memseal.format.trace import Piece
 from memseal.store.disk import OsDisk
 from memseal.store.folder import TRACES, VaultFolder
-from memseal.vault import tracing
+from memseal.vault.folder import tracing
 from tests.vault.crash_disk import ALL_KEPT, Choice, Crash, CrashDisk, Mishap
 from tests.vault.small_vault import new_folder, open_vault, power_off
 

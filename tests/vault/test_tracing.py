@@ -10,9 +10,9 @@ from memseal.errors import DiskFull, TraceUnknown, VaultReadOnly
 from memseal.format.trace import Given, Piece
 from memseal.store.disk import OsDisk
 from memseal.store.folder import TRACES, VaultFolder
-from memseal.vault import tracing
-from memseal.vault.passphrases import change
-from memseal.vault.repairing import repair
+from memseal.vault.copies.repairing import repair
+from memseal.vault.folder import tracing
+from memseal.vault.keys.passphrases import change
 from tests.vault.small_vault import PASSPHRASE, new_folder, open_vault, stretch_of
 
 

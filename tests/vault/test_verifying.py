@@ -6,7 +6,8 @@ import pytest
 
 from memseal.format.preamble import PREAMBLE_SIZE
 from memseal.format.records import HEADER_SIZE, places
-from memseal.vault import framing, logbook, opening, parts
+from memseal.vault.checkpoint import parts
+from memseal.vault.folder import framing, logbook, opening
 from tests.vault.crash_disk import CrashDisk
 from tests.vault.small_vault import new_folder, open_vault
 

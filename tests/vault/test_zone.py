@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memseal.vault.zone import SystemZone
+from memseal.vault.answers.zone import SystemZone
 
 _PROGRAM = """
 from datetime import datetime, UTC
-from memseal.vault.zone import SystemZone
+from memseal.vault.answers.zone import SystemZone
 zone = SystemZone()
 for text in {moments!r}:
     moment = datetime.fromisoformat(text)

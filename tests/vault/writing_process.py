@@ -9,7 +9,8 @@ import os
 import sys
 from pathlib import Path
 
-from memseal.vault import opening, writing
+from memseal.vault.folder import opening
+from memseal.vault.writes import writing
 from tests.vault.small_vault import open_vault
 
 WRITES = 3  # then the vault is closed and opened again: these can be cut short too

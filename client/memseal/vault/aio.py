@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from memseal.errors import VaultClosed
-from memseal.vault.background import LiveSync
-from memseal.vault.device import Retention
-from memseal.vault.repairing import Repair
-from memseal.vault.roster import DeviceInfo
-from memseal.vault.standing import OnState, SyncState
+from memseal.vault.copies.repairing import Repair
+from memseal.vault.folder.device import Retention
+from memseal.vault.keys.roster import DeviceInfo
+from memseal.vault.remote.background import LiveSync
+from memseal.vault.remote.standing import OnState, SyncState
 from memseal.vault.vault import Vault
 
 P = ParamSpec("P")

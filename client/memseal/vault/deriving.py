@@ -7,12 +7,12 @@ from memseal.consolidation.atoms import Group
 from memseal.consolidation.wording import Wording, prompt_of
 from memseal.errors import MemoryUnknown
 from memseal.memory.texts import parse_id
-from memseal.vault import consolidating, writing
-from memseal.vault.batch import Batch
-from memseal.vault.consolidating import Consolidation, Planned
+from memseal.vault.folder.batch import Batch
 from memseal.vault.held import Held
-from memseal.vault.masking import covered
-from memseal.vault.writing import embedded_vectors, new_id, remember_batches
+from memseal.vault.writes import consolidating, writing
+from memseal.vault.writes.consolidating import Consolidation, Planned
+from memseal.vault.writes.masking import covered
+from memseal.vault.writes.writing import embedded_vectors, new_id, remember_batches
 
 
 class Sanitizing(Protocol):

@@ -14,15 +14,15 @@ from memseal.errors import (
     VaultReadOnly,
 )
 from memseal.store.lock import VaultLock
-from memseal.vault.background import LiveSync
-from memseal.vault.batch import Batch
-from memseal.vault.compacting import compact_when_due
-from memseal.vault.opening import (
+from memseal.vault.compaction.compacting import compact_when_due
+from memseal.vault.folder.batch import Batch
+from memseal.vault.folder.opening import (
     Opened,
     follow_pin,
     save_marks,
     write_cache,
 )
+from memseal.vault.remote.background import LiveSync
 
 EmbedderChoice = Embedder | None | Literal["default"]
 

@@ -2,19 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from memseal.vault import (
-    naming,
-    passphrases,
-    rekeying,
-    revoking,
-    roster,
-)
-from memseal.vault.held import Held
-from memseal.vault.opening import (
+from memseal.vault.folder.opening import (
     stretcher,
 )
-from memseal.vault.revoking import Revocation
-from memseal.vault.roster import DeviceInfo
+from memseal.vault.held import Held
+from memseal.vault.keys import naming, passphrases, rekeying, revoking, roster
+from memseal.vault.keys.revoking import Revocation
+from memseal.vault.keys.roster import DeviceInfo
 
 
 class KeysAndDevices(Held):
@@ -65,7 +59,7 @@ class KeysAndDevices(Held):
         minutes and one attempt, and waited for here; other threads may use the vault meanwhile. Raises
         `PairingCodeWrong`, `PairingExpired`, `PairingUnfinished`, or `RemoteUnknown` where the vault is on no server.
         """
-        from memseal.vault import pairing
+        from memseal.vault.keys import pairing
 
         return pairing.pair(self._writing, show, remote, scanned=scanned)
 

@@ -15,16 +15,16 @@ from memseal.memory.memory import Draft, Memory, State, check_reason, to_microse
 from memseal.memory.operations import Operation, Remember, Setting
 from memseal.memory.proposals import conflict_id, decision_name
 from memseal.memory.texts import check_text, parse_id
-from memseal.vault import auditing, capturing, histories, proposing, writing
-from memseal.vault.auditing import Exposed
-from memseal.vault.batch import Batch
-from memseal.vault.capturing import Captured
-from memseal.vault.drafting import draft_of
-from memseal.vault.histories import Difference, History, Version
+from memseal.vault.folder.batch import Batch
+from memseal.vault.folder.tracing import note
 from memseal.vault.memories import Memories
-from memseal.vault.proposing import HELD_SOURCES, Proposal
-from memseal.vault.tracing import note
-from memseal.vault.writing import embedded_vectors, new_id, remember_batches
+from memseal.vault.writes import auditing, capturing, histories, proposing, writing
+from memseal.vault.writes.auditing import Exposed
+from memseal.vault.writes.capturing import Captured
+from memseal.vault.writes.drafting import draft_of
+from memseal.vault.writes.histories import Difference, History, Version
+from memseal.vault.writes.proposing import HELD_SOURCES, Proposal
+from memseal.vault.writes.writing import embedded_vectors, new_id, remember_batches
 
 _ID: Final = re.compile("[0-9a-f]{32}")
 

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from memseal.format.trace import Trace
 from memseal.recall.packet import Packet
-from memseal.vault import recording, sql
-from memseal.vault.device import Retention
-from memseal.vault.explaining import Explanation, Lookup, explained
+from memseal.vault.answers import recording, sql
+from memseal.vault.answers.explaining import Explanation, Lookup, explained
+from memseal.vault.answers.sql import Rows
+from memseal.vault.folder.device import Retention
+from memseal.vault.folder.tracing import checked_turn
 from memseal.vault.held import Held
-from memseal.vault.sql import Rows
-from memseal.vault.tracing import checked_turn
 
 
 class LookingBack(Held):

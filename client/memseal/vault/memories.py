@@ -29,24 +29,19 @@ from memseal.recall.packet import Packet
 from memseal.recall.query import TimeRule
 from memseal.recall.receipt import Receipt
 from memseal.recall.rendering import Count
-from memseal.vault import (
-    adopting,
-    erasing,
-    proposing,
-    recalling,
-    recording,
-    writing,
-)
-from memseal.vault.batch import Batch
-from memseal.vault.considered import considered
-from memseal.vault.drafting import memory_of
-from memseal.vault.erasing import Erasure
+from memseal.vault.answers import recalling, recording
+from memseal.vault.answers.considered import considered
+from memseal.vault.answers.recalling import Request
+from memseal.vault.answers.searching import Hits, counted, find, listed, question_of
+from memseal.vault.compaction import erasing
+from memseal.vault.compaction.erasing import Erasure
+from memseal.vault.folder.batch import Batch
+from memseal.vault.folder.tracing import checked_turn
 from memseal.vault.held import Held
-from memseal.vault.masking import SecretRule, all_checked, checked
-from memseal.vault.recalling import Request
-from memseal.vault.searching import Hits, counted, find, listed, question_of
-from memseal.vault.tracing import checked_turn
-from memseal.vault.writing import (
+from memseal.vault.writes import adopting, proposing, writing
+from memseal.vault.writes.drafting import memory_of
+from memseal.vault.writes.masking import SecretRule, all_checked, checked
+from memseal.vault.writes.writing import (
     Vectors,
     embedded_vectors,
     given_vectors,
@@ -166,8 +161,9 @@ class Memories(Held):
         """Take in memories of elsewhere in one durable write, all or none; returns how many were new.
 
         `items` are as for `remember_many`, each with an `origin`, and may have a `past`
-        (`memseal.vault.adopting.Past`): when it was written, what it superseded, whether it was retracted. What is here
-        already, or was erased here, is left as it is. Raises `MemoryInvalid` or `TypeError`, naming the item.
+        (`memseal.vault.writes.adopting.Past`): when it was written, what it superseded, whether it was retracted.
+        What is here already, or was erased here, is left as it is. Raises `MemoryInvalid` or `TypeError`, naming the
+        item.
         """
         given = list(items)
         writing.check_items(given)

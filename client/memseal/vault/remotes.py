@@ -7,18 +7,16 @@ from memseal.errors import (
     Finding,
     RemoteUnknown,
 )
-from memseal.vault import (
-    branching,
-)
-from memseal.vault.background import Access, LiveSync
-from memseal.vault.held import Held
-from memseal.vault.opening import (
+from memseal.vault.compaction.tending import tend
+from memseal.vault.copies import branching
+from memseal.vault.folder.opening import (
     Opened,
     stretcher,
 )
-from memseal.vault.standing import OnState
-from memseal.vault.syncing import SyncReport
-from memseal.vault.tending import tend
+from memseal.vault.held import Held
+from memseal.vault.remote.background import Access, LiveSync
+from memseal.vault.remote.standing import OnState
+from memseal.vault.remote.syncing import SyncReport
 
 
 class Remotes(Held):

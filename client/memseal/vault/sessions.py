@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memseal.vault import session_files
+from memseal.vault.folder import session_files
 from memseal.vault.held import Held
 
 

@@ -7,20 +7,16 @@ from memseal.errors import (
     Finding,
 )
 from memseal.memory.operations import Dismiss
-from memseal.vault import (
-    bundle_import,
-    bundles,
-    reindexing,
-    writing,
-)
-from memseal.vault.batch import Batch
-from memseal.vault.compacting import Compaction, compact
-from memseal.vault.covering import Quarantined, quarantine
+from memseal.vault.checkpoint.covering import Quarantined, quarantine
+from memseal.vault.compaction.compacting import Compaction, compact
+from memseal.vault.compaction.tending import make_room
+from memseal.vault.copies import bundle_import, bundles
+from memseal.vault.copies.verifying import verify
+from memseal.vault.folder.batch import Batch
 from memseal.vault.held import Held
-from memseal.vault.status import Status, status_of
-from memseal.vault.tending import make_room
-from memseal.vault.verifying import verify
-from memseal.vault.writing import (
+from memseal.vault.remote.status import Status, status_of
+from memseal.vault.writes import reindexing, writing
+from memseal.vault.writes.writing import (
     new_id,
 )
 

@@ -15,26 +15,14 @@ from memseal.memory.operations import Setting
 from memseal.store.disk import OsDisk
 from memseal.store.folder import LOCK, VaultFolder
 from memseal.store.lock import VaultLock
-from memseal.vault import (
-    branching,
-    creation,
-    erasing,
-    joining,
-    naming,
-    recovering,
-    repairing,
-    surveying,
-)
-from memseal.vault.batch import Batch
-from memseal.vault.creation import create_folder
+from memseal.vault.checkpoint.doubling import keep_doubles
+from memseal.vault.checkpoint.settling import settle_floor
+from memseal.vault.compaction import erasing
+from memseal.vault.copies import branching, repairing, surveying
 from memseal.vault.deriving import Deriving
-from memseal.vault.doubling import keep_doubles
-from memseal.vault.held import EmbedderChoice
-from memseal.vault.keys_and_devices import KeysAndDevices
-from memseal.vault.lifecycle import Lifecycle
-from memseal.vault.locking import lock_keys
-from memseal.vault.looking_back import LookingBack
-from memseal.vault.opening import (
+from memseal.vault.folder.batch import Batch
+from memseal.vault.folder.locking import lock_keys
+from memseal.vault.folder.opening import (
     Opened,
     clean_traces,
     drop_stale_cache,
@@ -42,11 +30,16 @@ from memseal.vault.opening import (
     save_marks,
     stretcher,
 )
+from memseal.vault.held import EmbedderChoice
+from memseal.vault.keys import creation, joining, naming, recovering
+from memseal.vault.keys.creation import create_folder
+from memseal.vault.keys_and_devices import KeysAndDevices
+from memseal.vault.lifecycle import Lifecycle
+from memseal.vault.looking_back import LookingBack
 from memseal.vault.remotes import Remotes
 from memseal.vault.sessions import Sessions
-from memseal.vault.settling import settle_floor
 from memseal.vault.upkeep import Upkeep
-from memseal.vault.writing import new_id, present
+from memseal.vault.writes.writing import new_id, present
 
 
 class Vault(Lifecycle, Deriving, LookingBack, Sessions, Upkeep, KeysAndDevices, Remotes):
@@ -153,7 +146,7 @@ class Vault(Lifecycle, Deriving, LookingBack, Sessions, Upkeep, KeysAndDevices, 
         `PairingExpired`, `PairingGone`, `PairingTaken`, `PassphraseWrong`, or as `join` does.
         """
         # Imported here: what agrees on a key by a code is an extra.
-        from memseal.vault import pairing
+        from memseal.vault.keys import pairing
 
         stretch, name = stretcher(passphrase), naming.own_name(device_name)
         folder = pairing.join_with_code(_path(path), OsDisk(), code, stretch, remote, name)

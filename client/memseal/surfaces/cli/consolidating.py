@@ -11,7 +11,7 @@ from memseal.surfaces.cli.access import Access
 from memseal.surfaces.cli.options import id_shown_by
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines
 from memseal.surfaces.display import shortened
-from memseal.vault.consolidating import Planned
+from memseal.vault.writes.consolidating import Planned
 
 _SHOWN = 200
 

@@ -14,8 +14,8 @@ from memseal.surfaces.cli.keys import Remote
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment, show_kit, show_secret
 from memseal.surfaces.display import visible
-from memseal.vault.revoking import Revocation
-from memseal.vault.roster import DeviceInfo
+from memseal.vault.keys.revoking import Revocation
+from memseal.vault.keys.roster import DeviceInfo
 from memseal.vault.vault import Vault
 
 Device = Annotated[str, typer.Argument(metavar="DEVICE", help="The device's name or id.")]

@@ -72,16 +72,16 @@ from memseal.memory.traits import ATOM
 from memseal.recall.packet import Packet, Recalled
 from memseal.surfaces.importing.items import ImportItem
 from memseal.surfaces.importing.jsonl import EXPORT_MARK, EXPORT_VERSION, TRAITS
-from memseal.vault.bundle_import import BundleReport
-from memseal.vault.consolidating import Planned
-from memseal.vault.covering import Quarantined
-from memseal.vault.erasing import Erasure
-from memseal.vault.repairing import Repair
-from memseal.vault.sql import Rows
-from memseal.vault.standing import SyncState
-from memseal.vault.status import Status
-from memseal.vault.surveying import RepairPlan
-from memseal.vault.syncing import SyncReport
+from memseal.vault.answers.sql import Rows
+from memseal.vault.checkpoint.covering import Quarantined
+from memseal.vault.compaction.erasing import Erasure
+from memseal.vault.copies.bundle_import import BundleReport
+from memseal.vault.copies.repairing import Repair
+from memseal.vault.copies.surveying import RepairPlan
+from memseal.vault.remote.standing import SyncState
+from memseal.vault.remote.status import Status
+from memseal.vault.remote.syncing import SyncReport
+from memseal.vault.writes.consolidating import Planned
 
 Document = dict[str, Any]
 

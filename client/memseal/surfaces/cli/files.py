@@ -19,8 +19,8 @@ from memseal.surfaces.cli.output import advise, notes, screen, write_json, write
 from memseal.surfaces.display import shortened, visible
 from memseal.surfaces.importing.opening import open_import
 from memseal.surfaces.importing.vaultmem import is_vaultmem
-from memseal.vault.bundle_import import BundleReport
-from memseal.vault.bundles import is_bundle
+from memseal.vault.copies.bundle_import import BundleReport
+from memseal.vault.copies.bundles import is_bundle
 from memseal.vault.vault import Vault
 
 _REFUSED_SHOWN = 20

@@ -12,7 +12,7 @@ from memseal.surfaces.cli.options import Author, Source, Thread, given, id_shown
 from memseal.surfaces.cli.output import advise, notes, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment
 from memseal.surfaces.display import visible
-from memseal.vault.erasing import Erasure
+from memseal.vault.compaction.erasing import Erasure
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 

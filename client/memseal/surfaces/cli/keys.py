@@ -18,7 +18,7 @@ from memseal.surfaces.cli.places import free_place
 from memseal.surfaces.cli.sheets import AsHtml, AsPng, AsText, Force, SheetFiles, show_text
 from memseal.surfaces.display import visible
 from memseal.surfaces.kit_sheet import kit_sheet
-from memseal.vault.status import Status
+from memseal.vault.remote.status import Status
 from memseal.vault.vault import Vault
 
 DeviceName = Annotated[

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 from memseal.surfaces.cli.documents import Document, of_memory
-from memseal.vault.auditing import Exposed
-from memseal.vault.capturing import Captured
-from memseal.vault.histories import Difference, History, Version
-from memseal.vault.proposing import Proposal
+from memseal.vault.writes.auditing import Exposed
+from memseal.vault.writes.capturing import Captured
+from memseal.vault.writes.histories import Difference, History, Version
+from memseal.vault.writes.proposing import Proposal
 
 
 def of_versions(versions: Iterable[Version]) -> list[Document]:

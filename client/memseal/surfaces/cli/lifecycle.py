@@ -16,7 +16,7 @@ from memseal.surfaces.cli.options import Limit, MemoryId, Reason, moment_of
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import moment, show_list
 from memseal.surfaces.display import visible
-from memseal.vault.histories import Difference, History, Version
+from memseal.vault.writes.histories import Difference, History, Version
 
 Moment = Annotated[
     datetime, typer.Argument(parser=moment_of, metavar="TIME", help="ISO 8601; UTC if it names no offset.")

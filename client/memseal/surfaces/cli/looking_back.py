@@ -15,8 +15,8 @@ from memseal.surfaces.cli.options import Limit, Since, Until, content_of, given,
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines, write_text
 from memseal.surfaces.cli.pictures import moment
 from memseal.surfaces.display import shortened, visible
-from memseal.vault.explaining import Considered, Explanation, method_of, reasons_of
-from memseal.vault.sql import Rows
+from memseal.vault.answers.explaining import Considered, Explanation, method_of, reasons_of
+from memseal.vault.answers.sql import Rows
 
 _INDENT: Final = 4
 _CELL_MOST: Final = 200

@@ -31,7 +31,7 @@ from memseal.surfaces.cli.options import (
 from memseal.surfaces.cli.output import advise, screen, write_json, write_text
 from memseal.surfaces.cli.pictures import show_list, show_memory, show_packet
 from memseal.surfaces.display import visible
-from memseal.vault.masking import SecretRule
+from memseal.vault.writes.masking import SecretRule
 
 _SOURCE = "cli"
 _NO_BUDGET: Final = 1_000_000_000

@@ -16,7 +16,7 @@ from memseal.surfaces.cli.pictures import show_findings
 from memseal.surfaces.cli.places import vault_place
 from memseal.surfaces.cli.upkeep import byte_bar
 from memseal.surfaces.display import visible
-from memseal.vault.surveying import FilePlan, RepairPlan
+from memseal.vault.copies.surveying import FilePlan, RepairPlan
 from memseal.vault.vault import Vault
 
 _FATES = {

@@ -15,8 +15,8 @@ from memseal.recall.packet import Packet, Recalled
 from memseal.recall.receipt import EXPLAINED
 from memseal.surfaces.cli.output import write_lines
 from memseal.surfaces.display import shortened, visible
-from memseal.vault.branches import Joined
-from memseal.vault.status import Status
+from memseal.vault.remote.branches import Joined
+from memseal.vault.remote.status import Status
 
 _KIT_GROUPS = 8
 _KIT_WIDTH = 74

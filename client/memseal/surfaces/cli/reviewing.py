@@ -19,7 +19,7 @@ from memseal.surfaces.cli.options import Limit, Reason, Thread, content_of, id_s
 from memseal.surfaces.cli.output import advise, screen, write_json, write_lines
 from memseal.surfaces.cli.pictures import show_list
 from memseal.surfaces.display import visible
-from memseal.vault.proposing import Proposal
+from memseal.vault.writes.proposing import Proposal
 
 _MOST_BYTES: Final = 64 << 20
 ProposalId = Annotated[

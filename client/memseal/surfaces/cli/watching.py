@@ -15,7 +15,7 @@ from memseal.surfaces.cli import documents, exits
 from memseal.surfaces.cli.output import json_text, notes, screen, write_error
 from memseal.surfaces.cli.pictures import size
 from memseal.surfaces.display import visible
-from memseal.vault.standing import SyncState
+from memseal.vault.remote.standing import SyncState
 from memseal.vault.vault import Vault
 
 # Windows delivers Ctrl-C to a waiting thread only between two waits.

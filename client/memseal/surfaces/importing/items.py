@@ -10,7 +10,7 @@ from typing import Any, Final, NotRequired, TypedDict, TypeVar, cast
 
 from memseal.errors import ImportRowError, MemoryInvalid
 from memseal.memory.memory import draft
-from memseal.vault.adopting import Past
+from memseal.vault.writes.adopting import Past
 
 OnError = Callable[[ImportRowError], None]
 _Row = TypeVar("_Row")

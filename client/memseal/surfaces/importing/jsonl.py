@@ -26,7 +26,7 @@ from memseal.surfaces.importing.items import (
     parse,
     text_label,
 )
-from memseal.vault.adopting import Past
+from memseal.vault.writes.adopting import Past
 
 EXPORT_MARK: Final = "memseal"
 """The field by which a row says that `memseal export` wrote it."""

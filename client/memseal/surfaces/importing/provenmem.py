@@ -25,7 +25,7 @@ from memseal.surfaces.importing.items import (
     items_of,
     moment_of,
 )
-from memseal.vault.adopting import Past, derived_id
+from memseal.vault.writes.adopting import Past, derived_id
 
 NAME: Final = "provenmem"
 MAGIC: Final = b"SQLite format 3\0"

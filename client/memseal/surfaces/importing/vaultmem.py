@@ -33,7 +33,7 @@ from memseal.surfaces.importing.items import (
     name_of,
     text_label,
 )
-from memseal.vault.adopting import Past, derived_id
+from memseal.vault.writes.adopting import Past, derived_id
 
 NAME: Final = "vaultmem"
 _HEADER = 48

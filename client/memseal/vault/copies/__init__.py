@@ -1,0 +1,1 @@
+"""A vault as a whole: checked, repaired, bundled, joined with another branch of itself."""

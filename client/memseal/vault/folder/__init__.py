@@ -1,0 +1,1 @@
+"""What lies in a vault's folder: read, checked and opened."""

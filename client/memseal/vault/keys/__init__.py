@@ -1,0 +1,1 @@
+"""Keys made and renewed, devices let in and removed: each change is a keyring version."""

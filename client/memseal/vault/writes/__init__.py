@@ -1,0 +1,1 @@
+"""From what an app wants kept or changed to operations."""

@@ -300,6 +300,12 @@ class ImportRowError(UserError):
         self.reason = reason
 
 
+class ExtraMissing(UserError):
+    """A package that this needs comes with an extra that is not installed."""
+
+    code = "extra_missing"
+
+
 class EmbedderFiles(UserError):
     """The embedding model's files are not the ones expected."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memseal.errors import ExtraMissing
 from memseal.surfaces.cli import exits
 from memseal.surfaces.cli.spreading import spread
 from tests.surfaces.conftest import Command
@@ -117,6 +118,6 @@ def test_command_that_needs_an_extra_names_it(
         encoding="utf-8",
         check=False,
     )
-    assert done.returncode == exits.USAGE
+    assert done.returncode == (exits.code_of(ExtraMissing()) if extra == "sync" else exits.USAGE)
     assert f"this needs {module}" in done.stderr
     assert f"pip install 'memseal[{extra}]'" in done.stderr

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from memseal.vault.extras import extra
 from memseal.vault.folder.opening import (
     stretcher,
 )
@@ -59,7 +60,8 @@ class KeysAndDevices(Held):
         minutes and one attempt, and waited for here; other threads may use the vault meanwhile. Raises
         `PairingCodeWrong`, `PairingExpired`, `PairingUnfinished`, or `RemoteUnknown` where the vault is on no server.
         """
-        from memseal.vault.keys import pairing
+        with extra("sync"):
+            from memseal.vault.keys import pairing
 
         return pairing.pair(self._writing, show, remote, scanned=scanned)
 

@@ -20,6 +20,7 @@ from memseal.vault.checkpoint.settling import settle_floor
 from memseal.vault.compaction import erasing
 from memseal.vault.copies import branching, repairing, surveying
 from memseal.vault.deriving import Deriving
+from memseal.vault.extras import extra
 from memseal.vault.folder.batch import Batch
 from memseal.vault.folder.locking import lock_keys
 from memseal.vault.folder.opening import (
@@ -145,8 +146,8 @@ class Vault(Lifecycle, Deriving, LookingBack, Sessions, Upkeep, KeysAndDevices, 
         called again at the same path. Raises `PairingCodeMalformed` (nothing was sent), `PairingCodeWrong`,
         `PairingExpired`, `PairingGone`, `PairingTaken`, `PassphraseWrong`, or as `join` does.
         """
-        # Imported here: what agrees on a key by a code is an extra.
-        from memseal.vault.keys import pairing
+        with extra("sync"):
+            from memseal.vault.keys import pairing
 
         stretch, name = stretcher(passphrase), naming.own_name(device_name)
         folder = pairing.join_with_code(_path(path), OsDisk(), code, stretch, remote, name)

@@ -43,7 +43,6 @@ _EXITS = "\n".join(("Exit codes:", *(f"{code:>4}  {meaning}" for code, meaning i
 _EXTRA_OF = {
     **dict.fromkeys(("PIL", "segno"), "cli"),
     **dict.fromkeys(("onnxruntime", "tokenizers"), "embed"),
-    **dict.fromkeys(("aiohttp", "http_message_signatures", "spake2", "yarl"), "sync"),
 }
 _OF_DEVICES = "The vault and its devices"
 _COMMANDS: dict[str, tuple[tuple[str, Callable[..., int]], ...]] = {

@@ -38,6 +38,7 @@ from memseal.sync.messages import Answer, Content, Refused, Stored
 from memseal.sync.pairing import MESSAGE_MOST, REFUSAL, Hello, Joined, Met, Newcomer, Place, Shower
 from memseal.sync.relaying import Hear, Say
 from memseal.transport import Relay
+from memseal.vault.extras import extra
 from memseal.vault.folder.opening import Opened
 from memseal.vault.keys.joining import Joiner, check_place, enter, refusal, resume
 from memseal.vault.keys.naming import check_name
@@ -276,8 +277,8 @@ def _open_relay(address: str, vault_id: bytes, key: SigningKey) -> Relay:
     """Return the way to a server that relays; without a vault id as the joiner."""
     if not address.startswith(("http://", "https://")):
         raise FolderKeys("pairing needs a server: give its address")
-    # Imported here: aiohttp is an extra.
-    from memseal.transport.http import HttpTransport
+    with extra("sync"):
+        from memseal.transport.http import HttpTransport
 
     return HttpTransport(address, vault_id, key)
 

@@ -13,6 +13,7 @@ from memseal.sync.session import Outcome, Seen, SyncSession
 from memseal.transport import LiveTransport, Transport
 from memseal.transport.carrying import Carrier
 from memseal.transport.folder import FolderTransport
+from memseal.vault.extras import extra
 from memseal.vault.folder.device import RemoteMarks
 from memseal.vault.folder.keychain import Keychain
 from memseal.vault.folder.logbook import Logbook
@@ -43,8 +44,8 @@ def open_transport(remote: str, vault_id: bytes, key: SigningKey, invitation: st
     except (ValueError, RuntimeError):
         raise RemoteUnknown("this is neither a server's address nor a folder's path") from None
     if scheme in ("http", "https"):
-        # Imported here: aiohttp is an extra, and a vault without a server needs none.
-        from memseal.transport.http import HttpTransport
+        with extra("sync"):
+            from memseal.transport.http import HttpTransport
 
         return HttpTransport(remote, vault_id, key, invitation)
     if scheme == "file":

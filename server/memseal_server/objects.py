@@ -21,7 +21,8 @@ from memseal_server.versions import Version
 _LONG_BYTES = 256 * 1024
 # In bytes of public sections. Ordinary ones take twice that in memory, ones made to hurt up to sixty times.
 _VERSIONS_BOUND = 4 * 1024 * 1024
-_PLACES_BOUND = 50_000
+# Places in logs: of each only the last are asked for again, and one takes about half a kilobyte.
+_PLACES_BOUND = 10_000
 # Objects deleted in one transaction: of inline ones up to 16 MiB.
 _DELETED_AT_ONCE = 256
 _LISTED_AT_ONCE = 1_000

@@ -36,7 +36,7 @@ LAYERS = [
         "routes",
         "addresses",
     ],
-    ["container", "packed", "blobs"],
+    ["container", "packed", "blobs", "bodies"],
     [""],  # the package itself: its version
 ]
 IMPORTERS = {
@@ -53,6 +53,7 @@ IMPORTERS = {
 PURE = [
     "access",
     "addresses",
+    "bodies",
     "checkpoints",
     "container",
     "keyring",

@@ -21,7 +21,7 @@ from memseal_server.versions import Version
 _LONG_BYTES = 256 * 1024
 # In bytes of public sections. Ordinary ones take twice that in memory, ones made to hurt up to sixty times.
 _VERSIONS_BOUND = 4 * 1024 * 1024
-# Places in logs: of each only the last are asked for again, and one takes about half a kilobyte.
+# Places in logs: of each only the last are asked for again, and one takes less than a kilobyte.
 _PLACES_BOUND = 10_000
 # Objects deleted in one transaction: of inline ones up to 16 MiB.
 _DELETED_AT_ONCE = 256

@@ -220,6 +220,21 @@ def test_rows_that_cannot_be_read_are_named_by_their_number(tmp_path: Path) -> N
     assert not any(MARK in str(error) for error in errors)
 
 
+def test_a_provenmem_database_whose_records_are_a_view_without_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "endless.db"
+    shutil.copy(SAMPLES / "provenmem.db", path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE records RENAME TO those")
+        connection.execute(
+            "CREATE VIEW records AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n)"
+            " SELECT n.id, kind, text, source, tags, meta, created_at, supersedes, retracted, retract_reason"
+            " FROM n, those"
+        )
+    connection.close()
+    with pytest.raises(ImportRowError, match="not one of provenmem"):
+        open_import(path)
+
+
 def test_another_database_or_a_newer_one_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     connection = sqlite3.connect(other)

@@ -34,6 +34,8 @@ _SCHEMA = 1
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 _COLUMNS = "id, kind, text, source, tags, meta, created_at, supersedes, retracted, retract_reason"
 _QUERY = f"SELECT {_COLUMNS} FROM records ORDER BY id"  # noqa: S608 - our own text
+_TABLES = "SELECT count(*) FROM sqlite_master WHERE name = 'records' AND type = 'table'"
+_NOT_OURS = "the file is a database, but not one of provenmem, or it is damaged"
 _REPLACED = "SELECT id, created_at FROM records WHERE id = ?"
 
 
@@ -42,9 +44,12 @@ def count_rows(path: Path) -> int:
     with closing(_connect(path)) as connection:
         try:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
+            # A view of that name could go on for ever.
+            if connection.execute(_TABLES).fetchone()[0] != 1:
+                raise ImportRowError(1, _NOT_OURS)
             count: int = connection.execute("SELECT count(*) FROM records").fetchone()[0]
         except _DAMAGED:
-            raise ImportRowError(1, "the file is a database, but not one of provenmem, or it is damaged") from None
+            raise ImportRowError(1, _NOT_OURS) from None
     if version > _SCHEMA:
         raise ImportRowError(1, "the database was written by a newer provenmem than this version can read")
     return count

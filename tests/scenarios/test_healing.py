@@ -209,7 +209,7 @@ def test_ten_thousand_pending_records_and_clocks_a_year_off_catch_up_where_it_br
         process = absent(tmp_path / "ahead", front.url, YEAR_SECONDS)
         process.communicate(timeout=300)
         assert process.returncode != 0
-        assert len(pushed) == 2
+        assert len(pushed) in (2, 3)  # the next may have been on its way already
         ahead = said_by(absent(tmp_path / "ahead", front.url, YEAR_SECONDS))
     paths = [asked.path for asked in pushed]
     assert len(paths) == len(set(paths)) > 4

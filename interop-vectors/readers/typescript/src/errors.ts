@@ -105,6 +105,7 @@ export const CODES = [
   "disk_full",
   "embedder_unavailable",
   "embedder_answer",
+  "extra_missing",
   "embedder_files",
   "sanitizer_input",
   "sanitizer_missing",

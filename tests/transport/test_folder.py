@@ -230,6 +230,12 @@ def test_a_folder_that_is_away_is_told_and_may_come_back(alone: Pair, stick: Pat
 # ── what programs that copy and synchronise leave behind ────────────────────────────────────────────
 
 
+def test_a_folder_whose_path_no_system_takes_is_told(alone: Pair, stick: Path) -> None:
+    one, _ = alone
+    with pytest.raises(RemoteUnreachable, match="check its path"):
+        one.sync(str(stick / ("x" * 5_000)))
+
+
 def test_conflict_copies_temporary_files_and_strangers_are_passed_over(alone: Pair, stick: Path) -> None:
     one, two = alone
     one.remember("number 0", source="one")

@@ -34,6 +34,8 @@ CALLS: dict[str, tuple[type[Exception], Callable[[Vault], Any]]] = {
     "a time that is a number": (TypeError, lambda vault: vault.traces(since=7)),  # type: ignore[arg-type]
     "a packet that is none": (TypeError, lambda vault: vault.note_injection("kettle", packet=ANY)),
     "a budget that no receipt can say": (ValueError, lambda vault: vault.recall("kettle", budget=2**70)),
+    "a remote that is a flag": (TypeError, lambda vault: vault.sync(ANY)),
+    "a remote of bytes": (TypeError, lambda vault: vault.compact(remote=b"/stick")),  # type: ignore[arg-type]
     "a now that is no time": (TypeError, lambda vault: vault.recall("kettle", now=ANY)),
     "a now before all time": (ValueError, lambda vault: vault.recall("kettle yesterday", now=EARLY)),
     "a now after all time": (ValueError, lambda vault: vault.recall("kettle tomorrow", now=LATE)),

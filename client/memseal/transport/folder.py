@@ -85,7 +85,12 @@ class FolderTransport:
         """Do nothing: nothing is held open."""
 
     def _check(self) -> None:
-        if not self._folder.is_dir():
+        try:
+            there = self._folder.is_dir()
+        except OSError as error:  # a name that is too long, or a folder above that may not be entered
+            reason = error.strerror or type(error).__name__
+            raise RemoteUnreachable(f"the folder cannot be looked at ({reason}): check its path and rights") from error
+        if not there:
             raise RemoteUnreachable(f"the folder {self._folder} is not there: is the drive connected?")
 
     def _tag(self) -> str:

@@ -37,7 +37,12 @@ class SyncReport:
 
 
 def open_transport(remote: str, vault_id: bytes, key: SigningKey, invitation: str | None = None) -> LiveTransport:
-    """Return the way to a remote: a server's address, or a folder's path or `file:` URL; raises `RemoteUnknown`."""
+    """Return the way to a remote: a server's address, or a folder's path or `file:` URL.
+
+    Raises `RemoteUnknown` for what is neither, `TypeError` for what is no text, `RemoteUnreachable` where no folder is.
+    """
+    if not isinstance(remote, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a remote is a text, not {type(remote).__name__}: str(path) for a folder")
     try:
         scheme, path = urlsplit(remote).scheme, Path(unquote(urlsplit(remote).path))
         folder = Path(remote).expanduser().absolute()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,19 +61,26 @@ class Provider:
 
 
 @contextmanager
-def provider() -> Generator[Provider]:
+def serving() -> Generator[Provider]:
     """Lend a provider that listens."""
-    made, ready, loop = Provider(), threading.Event(), asyncio.new_event_loop()
+    made = Provider()
+    with listening({"/v1/responses": made.responses, "/v1/messages": made.messages}) as made.port:
+        yield made
+
+
+@contextmanager
+def listening(routes: Mapping[str, Callable[[web.Request], Awaitable[web.StreamResponse]]]) -> Generator[int]:
+    """Answer what is posted to these paths, in a thread; lends the port."""
+    ports, ready, loop = list[int](), threading.Event(), asyncio.new_event_loop()
     stopping = asyncio.Event()
 
     async def serve() -> None:
         app = web.Application()
-        app.router.add_post("/v1/responses", made.responses)
-        app.router.add_post("/v1/messages", made.messages)
+        app.add_routes([web.post(path, answer) for path, answer in routes.items()])
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        made.port = runner.addresses[0][1]
+        ports.append(runner.addresses[0][1])
         ready.set()
         await stopping.wait()
         await runner.cleanup()
@@ -82,7 +89,7 @@ def provider() -> Generator[Provider]:
     thread.start()
     try:
         assert ready.wait(30)
-        yield made
+        yield ports[0]
     finally:
         loop.call_soon_threadsafe(stopping.set)
         thread.join()

@@ -12,8 +12,7 @@ from memseal.errors import SanitizerBlocked, SanitizerInput
 from memseal.sanitize import Sanitizer
 from tests.sanitize.building import by_rules
 from tests.sanitize.fake_llm import MANNERS
-from tests.sanitize.served import QUESTION, SEAL, THOUGHT, Provider
-from tests.sanitize.served import provider as listening
+from tests.sanitize.served import QUESTION, SEAL, THOUGHT, Provider, serving
 
 ASKED: Any = {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": QUESTION}]}
 TOOL: Any = {
@@ -26,7 +25,7 @@ THINKING: Any = {"type": "enabled", "budget_tokens": 2048}
 
 @pytest.fixture
 def provider(with_sockets: None) -> Iterator[Provider]:
-    with listening() as made:
+    with serving() as made:
         yield made
 
 

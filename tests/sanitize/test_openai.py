@@ -1,8 +1,6 @@
 """The client that OpenAI publishes, guarded, against a provider on this machine."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +12,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from memseal.privacy.folding import key_of
 from memseal.sanitize import Sanitizer
 from tests.sanitize.building import by_rules
+from tests.sanitize.served import QUESTION, listening
 
-QUESTION = "Tell Sarah Chen, s.chen@example.com, that Thomas Berger called from +49 30 901820."
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]
 TOOLS: Any = [
     {
@@ -83,28 +81,9 @@ def _event(answer: dict[str, Any]) -> bytes:
 
 @pytest.fixture
 def provider(with_sockets: None) -> Iterator[Provider]:
-    made, ready, loop = Provider(), threading.Event(), asyncio.new_event_loop()
-
-    async def serve() -> None:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", made.complete)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        made.port = runner.addresses[0][1]
-        ready.set()
-        await stopping.wait()
-        await runner.cleanup()
-
-    stopping = asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    thread.start()
-    assert ready.wait(30)
-    yield made
-    loop.call_soon_threadsafe(stopping.set)
-    thread.join()
-    loop.close()
+    made = Provider()
+    with listening({"/v1/chat/completions": made.complete}) as made.port:
+        yield made
 
 
 def options(provider: Provider) -> dict[str, Any]:

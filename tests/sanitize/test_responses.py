@@ -13,8 +13,7 @@ from memseal.errors import SanitizerBlocked, SanitizerInput
 from memseal.sanitize import Sanitizer
 from tests.sanitize.building import by_rules
 from tests.sanitize.fake_llm import MANNERS
-from tests.sanitize.served import QUESTION, SEAL, THOUGHT, Provider
-from tests.sanitize.served import provider as listening
+from tests.sanitize.served import QUESTION, SEAL, THOUGHT, Provider, serving
 
 TOOL: Any = {
     "type": "function",
@@ -32,7 +31,7 @@ CUSTOM: Any = {"type": "custom", "name": "note"}
 
 @pytest.fixture
 def provider(with_sockets: None) -> Iterator[Provider]:
-    with listening() as made:
+    with serving() as made:
         yield made
 
 
